@@ -80,4 +80,4 @@ def demo_on_lab(samples: int, command: str, environment: Mapping[str, str]) -> i
 
 
 def _described(nodes: Sequence[LabNode]) -> dict[str, str]:
-    return {node.name: f"a node of the running lab: {node.kind}, cgroup {node.cgroups}" for node in nodes}
+    return {node.name: f"a node of the running lab, cgroup {node.cgroups}" for node in nodes}

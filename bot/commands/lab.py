@@ -9,7 +9,6 @@ from pathlib import Path
 
 from bot.commands import options
 from bot.commands.parser import program_as_called
-from bot.domain.errors import UsageError
 
 EXAMPLES = """examples:
   zombie lab up --cgroups v1                         a node; the image is built once (about a minute)
@@ -33,16 +32,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
     up = verbs.add_parser("up", help="build the image once, boot nodes, print a command that checks them")
     up.add_argument("--nodes", type=options.positive, default=1, metavar="N", help="how many (default 1)")
-    up.add_argument("--cgroups", choices=("v1", "v2"), help="the cgroup hierarchy (default v2; nspawn: v1 alone)")
-    up.add_argument(
-        "--kind",
-        choices=("qemu", "nspawn"),
-        default="qemu",
-        help="qemu: its own kernel. nspawn: up in seconds on this machine's kernel (root, cgroup v1), "
-        "whose counts and load all nodes share",
-    )
-    up.add_argument("--memory", type=_memory, default=1024, metavar="MIB", help="of each qemu node (default 1024)")
-    up.add_argument("--cpus", type=options.positive, default=2, metavar="N", help="of each qemu node (default 2)")
+    up.add_argument("--cgroups", choices=("v1", "v2"), default="v2", help="the cgroup hierarchy (default v2)")
+    up.add_argument("--memory", type=_memory, default=1024, metavar="MIB", help="of each node (default 1024)")
+    up.add_argument("--cpus", type=options.positive, default=2, metavar="N", help="of each node (default 2)")
     up.add_argument("--suite", default="bookworm", metavar="NAME", help="the Debian release (default bookworm)")
     up.set_defaults(run=run_up)
     verbs.add_parser("inventory", help="print the path of the nodes' inventory").set_defaults(run=run_inventory)
@@ -70,12 +62,7 @@ def run_up(arguments: argparse.Namespace) -> int:
     from bot.lab.lab import LabRequest
     from bot.lab.virtual_machine import Hardware
 
-    only = "v1" if arguments.kind == "nspawn" else "v2"
-    if arguments.kind == "nspawn" and arguments.cgroups == "v2":
-        raise UsageError("Nodes of kind nspawn share this machine's cgroup v1.", "--kind qemu has v2.")
-    request = LabRequest(
-        arguments.nodes, arguments.cgroups or only, arguments.kind, Hardware(arguments.memory, arguments.cpus)
-    )
+    request = LabRequest(arguments.nodes, arguments.cgroups, Hardware(arguments.memory, arguments.cpus))
     for number in (signal.SIGTERM, signal.SIGHUP):  # the same as Ctrl-C
         signal.signal(number, signal.default_int_handler)
     here = lab(arguments.environ)

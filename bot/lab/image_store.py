@@ -24,10 +24,7 @@ _MIRROR = "http://deb.debian.org/debian"
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A finished image.
-
-    Shape: `tree` is the same file system as a folder, for nodes that share this machine's kernel.
-    """
+    """A finished image."""
 
     folder: Path
 
@@ -35,11 +32,6 @@ class Image:
     def disk(self) -> Path:
         """The root file system. Nodes never write to it."""
         return self.folder / "root.img"
-
-    @property
-    def tree(self) -> Path:
-        """The root file system as a folder."""
-        return self.folder / "tree"
 
     @property
     def kernel(self) -> Path:
@@ -110,7 +102,7 @@ class ImageStore:
         # A killed tool may have left mounts in it; deleting through a mount would delete the wrong files.
         for folder in (self._folder / f"{digest}.making", self._folder / digest):
             if folder.is_dir() and not (folder / _DONE).exists():
-                unmount_below(folder)
+                _unmount_below(folder)
                 shutil.rmtree(folder)
 
     def _make(self, recipe: Recipe, folder: Path, needed: dict[str, str]) -> None:
@@ -153,6 +145,7 @@ class ImageStore:
         disk = folder / "root.img"
         _run([needed["mke2fs"], "-q", "-t", "ext4", "-d", tree, "-m", "0", "-L", "root", disk, f"{recipe.size_mib}M"])
         shutil.rmtree(staged)
+        shutil.rmtree(tree)
         early.unlink()
         self._say(
             f"  disk: {time.monotonic() - installed:.0f} s, {_used(disk)} of {recipe.size_mib} MiB; "
@@ -216,7 +209,7 @@ def _run(argv: list[str | Path], log: Path | None = None) -> None:
         raise UsageError(f"{Path(str(argv[0])).name} failed with status {process.returncode}:\n{last}")
 
 
-def unmount_below(folder: Path) -> None:
+def _unmount_below(folder: Path) -> None:
     """Unmount everything at and below a folder, the innermost first."""
     text = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
     points = [line.split()[4].encode().decode("unicode_escape") for line in text.splitlines()]

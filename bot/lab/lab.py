@@ -10,7 +10,7 @@ from pathlib import Path
 from bot.domain.errors import UnknownNode, UsageError
 from bot.domain.nearest import nearest
 from bot.lab import virtual_machine
-from bot.lab.image_store import Image, ImageStore, Say, unmount_below
+from bot.lab.image_store import Image, ImageStore, Say
 from bot.lab.node import LabNode
 from bot.lab.recipe import Recipe
 from bot.lab.virtual_machine import Hardware
@@ -38,7 +38,6 @@ class LabRequest:
 
     nodes: int = 1
     cgroups: str = "v2"
-    kind: str = "qemu"
     hardware: Hardware = Hardware()
 
 
@@ -110,13 +109,9 @@ class Lab:
         return nodes
 
     def _started(self, image: Image, request: LabRequest) -> tuple[LabNode, ...]:
-        self._say(f"booting {request.nodes} × Debian with cgroup {request.cgroups}, kind {request.kind} …")
+        self._say(f"booting {request.nodes} × Debian with cgroup {request.cgroups} …")
         names = [f"lab-{number}" for number in range(1, request.nodes + 1)]
         folder = self._folder / "nodes"
-        if request.kind == "nspawn":
-            from bot.lab.container import start
-
-            return start(names, folder, image)
         return tuple(
             virtual_machine.start(name, folder / name, image, request.cgroups, request.hardware) for name in names
         )
@@ -130,7 +125,7 @@ class Lab:
         lines = ["[ssh]", 'user = "zombie"', 'key = "login_key"', 'known_hosts = "known_hosts"']
         for node in nodes:
             lines += ["", f'[nodes."{node.name}"]', f'address = "{node.address}"', f"port = {node.port}"]
-            lines += [f'labels = {{ lab = "{node.kind}", cgroups = "{node.cgroups}" }}']
+            lines += [f'labels = {{ lab = "qemu", cgroups = "{node.cgroups}" }}']
         (self._folder / "zombie.toml").write_text(SETTINGS, encoding="utf-8")
         (self._folder / "inventory.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -139,11 +134,6 @@ class Lab:
         nodes = self.nodes
         for node in nodes:
             node.process.end()
-        if any(node.kind == "nspawn" for node in nodes):
-            from bot.lab.container import clear
-
-            clear()
-        unmount_below(self._folder)
         if (self._folder / "nodes").exists():
             shutil.rmtree(self._folder / "nodes")
         for name in ("inventory.toml", "zombie.toml", "known_hosts", "login_key"):

@@ -40,11 +40,10 @@ class Answer:
 class LabNode:
     """A running node.
 
-    Shape: `folder` has its disk, console and host keys. `cgroups` is v1 or v2, `kind` qemu or nspawn.
+    Shape: `folder` has its disk, console and host keys. `cgroups` is v1 or v2.
     """
 
     name: str
-    kind: str
     cgroups: str
     address: str
     port: int

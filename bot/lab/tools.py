@@ -27,13 +27,9 @@ MMDEBSTRAP = Tool("mmdebstrap", "mmdebstrap")
 MKE2FS = Tool("mke2fs", "e2fsprogs")
 SSH = Tool("ssh", "openssh-client")
 SSH_KEYGEN = Tool("ssh-keygen", "openssh-client")
-NSPAWN = Tool("systemd-nspawn", "systemd-container")
-IP = Tool("ip", "iproute2")
-UNSHARE = Tool("unshare", "util-linux")
 
 FOR_THE_IMAGE = (MMDEBSTRAP, MKE2FS, SSH_KEYGEN)
 FOR_QEMU = (QEMU, QEMU_IMG, SSH)
-FOR_NSPAWN = (NSPAWN, IP, UNSHARE, SSH)
 
 
 def path_of(tool: Tool) -> str | None:

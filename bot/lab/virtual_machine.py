@@ -62,7 +62,7 @@ def start(name: str, folder: Path, image: Image, cgroups: str, hardware: Hardwar
             if process.returncode is None:
                 (folder / "known_hosts").write_text(f"[{ADDRESS}]:{port} {image.host_key}\n", encoding="ascii")
                 qemu = Process.of(process.pid)
-                node = LabNode(name, "qemu", cgroups, ADDRESS, port, qemu, folder, image.key("root"))
+                node = LabNode(name, cgroups, ADDRESS, port, qemu, folder, image.key("root"))
                 node.save()  # from here on `down` can stop it
                 process.returncode = 0  # it outlives this program, so this object must not wait for it
                 return node

@@ -13,7 +13,7 @@ def test_nodes_have_copies_of_the_labs_files_and_an_ssh_command(tmp_path: Path) 
     place, folder = tmp_path / "lab", tmp_path / "demo"
     (place / "nodes/lab-1").mkdir(parents=True)
     folder.mkdir()
-    node = LabNode("lab-1", "qemu", "v1", "127.0.0.1", 2222, Process(1, 1), place / "nodes/lab-1", tmp_path / "root")
+    node = LabNode("lab-1", "v1", "127.0.0.1", 2222, Process(1, 1), place / "nodes/lab-1", tmp_path / "root")
     node.save()
     for name in ("inventory.toml", "known_hosts", "login_key", "zombie.toml"):
         (place / name).write_text(name)

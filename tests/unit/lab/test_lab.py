@@ -26,7 +26,7 @@ def a_lab(folder: Path) -> Lab:
 def a_node(folder: Path, name: str = "lab-1") -> LabNode:
     place = folder / "state" / "nodes" / name
     place.mkdir(parents=True)
-    node = LabNode(name, "qemu", "v2", "127.0.0.1", 1, Process(2**22 + 1, 1), place, folder / "root")
+    node = LabNode(name, "v2", "127.0.0.1", 1, Process(2**22 + 1, 1), place, folder / "root")
     node.save()
     return node
 
