@@ -76,10 +76,6 @@ async def test_command_card_thread_and_approval_as_two_people(
         await bobs.until_text("#thread article", "raw evidence")
         await bobs.screenshot("thread-dark-wide")
         await bobs.page.locator("#thread").get_by_role("button", name="Approve").click()
-        await bobs.page.get_by_role("button", name="No", exact=True).click()
-        assert slack.modal("bob") is None, "who does not confirm has not clicked"
-        await bobs.page.locator("#thread").get_by_role("button", name="Approve").click()
-        await bobs.page.get_by_role("button", name="Do it").click()
 
         dialog = bobs.page.locator("dialog.modal")
         await dialog.get_by_role("button", name="Approve").click()
@@ -162,8 +158,8 @@ async def test_click_is_not_lost_to_an_edit_between_press_and_release(desk: Wind
     )
     await desk.page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
     await desk.page.mouse.up()
-    await expect(desk.page.get_by_role("button", name="Do it")).to_be_visible()
-    await desk.page.get_by_role("button", name="No", exact=True).click()
+    await expect(desk.page.locator("dialog.modal")).to_be_visible()
+    await desk.page.locator("dialog.modal").get_by_role("button", name="Close").first.click()
     await desk.until_text("article .b-section", "still sick")
 
 
@@ -199,10 +195,10 @@ async def test_hints_complete_commands_and_mentions(desk: Window, slack: SlackWo
 async def test_hostile_text_stays_text(desk: Window, slack: SlackWorkspace) -> None:
     evidence = {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": HOSTILE}]}
     blocks = [
-        {"type": "section", "text": {"type": "mrkdwn", "text": HOSTILE}, "fields": [plain(HOSTILE)]},
+        {"type": "section", "text": {"type": "mrkdwn", "text": HOSTILE}},
+        {"type": "section", "text": plain(HOSTILE)},
         {"type": "header", "text": plain(HOSTILE[:150])},
         {"type": "rich_text", "elements": [evidence]},
-        {"type": "image", "image_url": "https://elsewhere.example/pixel.png", "alt_text": HOSTILE},
         {"type": "table", "rows": [[{"type": "raw_text", "text": HOSTILE}]]},
     ]
     slack.state.post(ONCALL, "U0ZOMBIE01", HOSTILE, blocks=blocks)

@@ -15,15 +15,14 @@ def plain(text: str) -> dict[str, Any]:
 
 
 def card(state: str) -> list[dict[str, Any]]:
-    """A card with a button that asks back, and a menu."""
-    confirm = {"title": plain("Sure?"), "text": plain("It reboots."), "confirm": plain("Do it"), "deny": plain("No")}
+    """A card with a button and two menus."""
     return [
         {"type": "header", "text": plain(":zombie: node-1")},
         {"type": "section", "text": {"type": "mrkdwn", "text": f"*{state}*"}},
         {
             "type": "actions",
             "elements": [
-                {"type": "button", "text": plain("Approve"), "action_id": "approve", "confirm": confirm},
+                {"type": "button", "text": plain("Approve"), "action_id": "approve"},
                 {
                     "type": "static_select",
                     "action_id": "pick_node",

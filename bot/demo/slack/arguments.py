@@ -79,6 +79,3 @@ class Arguments:
             return json.loads(value) if value else None
         except ValueError as error:
             raise SlackRefused(malformed) from error
-
-    def __contains__(self, name: str) -> bool:
-        return self.given.get(name) is not None

@@ -13,12 +13,11 @@ Blocks: TypeAlias = tuple[Block, ...]
 def interactive(block: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield each interactive element of a block with its position.
 
-    Example: `list(interactive({"type": "section", "accessory": {"type": "button"}}))` is
-    `[("accessory", {"type": "button"})]`
+    Example: `list(interactive({"type": "input", "element": {"type": "plain_text_input"}}))` is
+    `[("element", {"type": "plain_text_input"})]`
     """
-    for name in ("accessory", "element"):
-        if isinstance(block.get(name), Mapping) and block[name].get("type") != "image":
-            yield name, block[name]
+    if block.get("type") == "input":
+        yield "element", block["element"]
     if block.get("type") in ("actions", "context_actions"):
         for index, element in enumerate(block["elements"]):
             yield f"elements/{index}", element
@@ -53,11 +52,3 @@ def find_element(
             return block, element
     named = ", ".join(str(element.get("action_id")) for _, element in there)
     raise LookupError(f"no element {action_id!r} here; there are {named or 'none'}")
-
-
-def choices(element: Mapping[str, Any]) -> list[Block]:
-    """Return a menu's options, including those in groups."""
-    return [
-        *element.get("options", ()),
-        *(option for group in element.get("option_groups", ()) for option in group["options"]),
-    ]

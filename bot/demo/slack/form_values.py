@@ -8,45 +8,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bot.demo.slack.block_parts import Block, choices
+from bot.demo.slack.block_parts import Block
 from bot.demo.slack.view import View
 
-ONE_OPTION = ("static_select", "external_select", "overflow", "radio_buttons")
-OPTIONS = ("multi_static_select", "checkboxes")
-NAMED = {
-    "users_select": ("selected_user", "initial_user"),
-    "channels_select": ("selected_channel", "initial_channel"),
-    "conversations_select": ("selected_conversation", "initial_conversation"),
-    "datepicker": ("selected_date", "initial_date"),
-    "multi_users_select": ("selected_users", "initial_users"),
-    "plain_text_input": ("value", "initial_value"),
-    "number_input": ("value", "initial_value"),
-}
 REQUIRED = "Please complete this required field."
 
 
 def element_state(element: Mapping[str, Any], value: Any = None) -> Block:
-    """Return an element's state with this value, or with its initial value if none is given.
-
-    An option is given by its value or by its text.
+    """Return an element's state with this value. An option is given by its value or by its text.
 
     Raises: LookupError when a menu has no such option.
     """
     kind = element["type"]
     if kind == "button":
-        return {"type": kind} | {name: element[name] for name in ("text", "value", "style", "url") if name in element}
-    if kind == "icon_button":
-        return {"type": kind} | {name: element[name] for name in ("text", "value", "icon") if name in element}
+        return {"type": kind} | {name: element[name] for name in ("text", "value", "style") if name in element}
     if kind == "feedback_buttons":
         return {"type": kind} | _clicked_button(element, value)
-    if kind in ONE_OPTION:
-        chosen = element.get("initial_option") if value is None else _option(element, value)
-        return {"type": kind, "selected_option": chosen}
-    if kind in OPTIONS:
-        several = element.get("initial_options", []) if value is None else [_option(element, each) for each in value]
-        return {"type": kind, "selected_options": several}
-    key, initial = NAMED[kind]
-    return {"type": kind, key: element.get(initial) if value is None else (value or None)}
+    if kind == "plain_text_input":
+        return {"type": kind, "value": value or None}
+    return {"type": kind, "selected_option": _option(element, value)}
 
 
 def _clicked_button(element: Mapping[str, Any], value: Any) -> Block:
@@ -58,15 +38,11 @@ def _clicked_button(element: Mapping[str, Any], value: Any) -> Block:
 
 
 def _option(element: Mapping[str, Any], name: str) -> Block:
-    for option in choices(element):
+    options: list[Block] = element["options"]
+    for option in options:
         if name in (option["value"], option["text"]["text"]):
             return option
-    raise LookupError(f"no option {name!r}; there are {', '.join(option['value'] for option in choices(element))}")
-
-
-def is_empty(state: Mapping[str, Any]) -> bool:
-    """Return whether nothing was chosen or written."""
-    return not any(value for name, value in state.items() if name != "type")
+    raise LookupError(f"no option {name!r}; there are {', '.join(option['value'] for option in options)}")
 
 
 def fill(view: View, given: Mapping[str, Any]) -> tuple[dict[str, dict[str, Block]], dict[str, str]]:
@@ -92,12 +68,11 @@ def fill(view: View, given: Mapping[str, Any]) -> tuple[dict[str, dict[str, Bloc
 
 
 def _complaint(block: Mapping[str, Any], element: Mapping[str, Any], state: Mapping[str, Any]) -> str:
-    if is_empty(state):
+    if not state["value"]:
         return "" if block.get("optional") else REQUIRED
-    if element["type"] == "plain_text_input":
-        length = len(str(state["value"]))
-        if length < element.get("min_length", 0):
-            return f"This field must be at least {element['min_length']} characters long."
-        if length > element.get("max_length", 3000):
-            return f"This field must be at most {element.get('max_length', 3000)} characters long."
+    length = len(str(state["value"]))
+    if length < element.get("min_length", 0):
+        return f"This field must be at least {element['min_length']} characters long."
+    if length > element.get("max_length", 3000):
+        return f"This field must be at most {element.get('max_length', 3000)} characters long."
     return ""

@@ -16,7 +16,6 @@ from bot.demo.slack.refusal import SlackRefused
 from bot.demo.slack.view import View
 
 CONNECTION_ERROR = "We had some trouble connecting. Try again?"
-MOST_TYPED = 3  # letters before the app is asked, where a menu does not say how many
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class Interactions(Hands):
         """
         person = self.workspace.user(user)
         place, now = self._visible_message(person, message)
-        block, element = find_element(now.all_blocks, action_id, block_id, shown)
+        block, element = find_element(now.blocks, action_id, block_id, shown)
         action = {
             **element_state(element, value),
             "action_id": action_id,
@@ -68,19 +67,17 @@ class Interactions(Hands):
 
     async def click_in_view(
         self, user: str, view: View, action_id: str, value: Any = None, block_id: str | None = None
-    ) -> Delivered | None:
-        """Click or choose in a modal or the App Home. Filling in a plain input sends nothing.
+    ) -> Delivered:
+        """Click or choose in a modal or the App Home.
 
         Raises: LookupError when the view is closed, or has no such element or option.
         """
         person, now = self.workspace.user(user), self._open_view(view)
         block, element = find_element(now.blocks, action_id, block_id)
         state = element_state(element, value)
-        if element["type"] not in ("button", "overflow"):
+        if element["type"] != "button":
             values = {**now.values, block["block_id"]: {**now.values.get(block["block_id"], {}), action_id: state}}
             now = self.workspace.replace_view(replace(now, values=values))
-        if block["type"] == "input" and not block.get("dispatch_action"):
-            return None
         action = {**state, "action_id": action_id, "block_id": block["block_id"]}
         trigger = self.triggers.give(person.id)
         return await self.dispatcher.interaction(self.payloads.click_in_view(person, now, action, trigger))

@@ -5,10 +5,10 @@ Shapes: https://docs.slack.dev/messaging and https://docs.slack.dev/reference/ob
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from bot.demo.slack.block_parts import Block, Blocks
+from bot.demo.slack.block_parts import Blocks
 from bot.demo.slack.people import APP_ID, BOT_ID, BOT_USER, TEAM_ID
 
 
@@ -50,23 +50,16 @@ class Message:
     user: str
     text: str
     blocks: Blocks = ()
-    attachments: tuple[Block, ...] = ()
     thread_ts: str | None = None
     edited_ts: str | None = None
     only_for: str | None = None
     is_broadcast: bool = False
     files: tuple[File, ...] = ()
-    metadata: dict[str, Any] = field(default_factory=dict)
 
     @property
     def is_reply(self) -> bool:
         """Whether it is a reply in a thread."""
         return self.thread_ts not in (None, self.ts)
-
-    @property
-    def all_blocks(self) -> Blocks:
-        """Its blocks and those of its attachments."""
-        return (*self.blocks, *(block for part in self.attachments for block in part.get("blocks", ())))
 
     def seen_by(self, user: str) -> bool:
         """Return whether this member of its channel sees it."""
@@ -87,15 +80,9 @@ class Message:
             found["subtype"] = "thread_broadcast"
         if self.blocks:
             found["blocks"] = list(self.blocks)
-        if self.attachments:
-            found["attachments"] = [
-                {"id": number, **attachment} for number, attachment in enumerate(self.attachments, start=1)
-            ]
         if self.thread_ts:
             found["thread_ts"] = self.thread_ts
-            if self.is_reply:
-                found["parent_user_id"] = self.metadata.get("parent_user_id", BOT_USER)
-            else:
+            if not self.is_reply:
                 found["reply_count"] = replies
         if self.edited_ts:
             found["edited"] = {"user": self.user, "ts": self.edited_ts}

@@ -17,13 +17,12 @@ from bot.demo.slack.validation import check_message
 TS = re.compile(r"\d{1,12}\.\d{6}")
 
 
-def _content(call: Call) -> tuple[str, Any, Any]:
+def _content(call: Call) -> tuple[str, Any]:
     text = call.arguments.text("text", "")
     blocks = call.arguments.structure("blocks", "invalid_blocks_format")
-    attachments = call.arguments.structure("attachments", "invalid_attachments")
-    check_message(text, blocks, attachments)
+    check_message(text, blocks)
     _check_files(call, blocks or [])
-    return text, blocks, attachments
+    return text, blocks
 
 
 def _check_files(call: Call, blocks: Sequence[Mapping[str, Any]]) -> None:
@@ -58,14 +57,13 @@ def thread_of(call: Call, channel: Channel) -> str | None:
 def post_message(call: Call) -> dict[str, Any]:
     """Post a message that everybody in the channel sees."""
     channel = call.channel(call.arguments.text("channel"))
-    text, blocks, attachments = _content(call)
+    text, blocks = _content(call)
     thread_ts = thread_of(call, channel)
     message = call.workspace.post(
         channel.id,
         BOT_USER,
         text,
         blocks=blocks,
-        attachments=attachments,
         thread_ts=thread_ts,
         is_broadcast=thread_ts is not None and call.arguments.switch("reply_broadcast"),
     )
@@ -78,13 +76,12 @@ def post_ephemeral(call: Call) -> dict[str, Any]:
     user = call.arguments.text("user")
     if user not in channel.members:
         raise SlackRefused("user_not_in_channel")
-    text, blocks, attachments = _content(call)
+    text, blocks = _content(call)
     message = call.workspace.post(
         channel.id,
         BOT_USER,
         text,
         blocks=blocks,
-        attachments=attachments,
         thread_ts=thread_of(call, channel),
         only_for=user,
     )
@@ -97,12 +94,10 @@ def update(call: Call) -> dict[str, Any]:
     message = call.message(channel, call.arguments.text("ts"))
     if message.user != BOT_USER:
         raise SlackRefused("cant_update_message")
-    text, blocks, attachments = _content(call)
+    text, blocks = _content(call)
     parts: dict[str, Any] = {"text": text}
     if blocks is not None:
         parts["blocks"] = tuple(blocks)
-    if attachments is not None:
-        parts["attachments"] = tuple(attachments)
     message = call.workspace.edit(message, **parts)
     return {"channel": channel.id, "ts": message.ts, "text": message.text, "message": call.shown(message)}
 

@@ -13,7 +13,7 @@ from bot.demo.slack.block_parts import as_stored_by_slack
 from bot.demo.slack.call import Call, Handler
 from bot.demo.slack.refusal import SlackRefused
 from bot.demo.slack.validation import check_view
-from bot.demo.slack.view import PARTS, SWITCHES, WORDS, View
+from bot.demo.slack.view import PARTS, WORDS, View
 from bot.demo.slack.workspace import Workspace
 
 
@@ -41,7 +41,7 @@ def changed_view(workspace: Workspace, view: View, given: Mapping[str, Any]) -> 
 
 
 def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: given[name] for name in (*PARTS, *WORDS, *SWITCHES) if name in given}
+    return {name: given[name] for name in (*PARTS, *WORDS) if name in given}
 
 
 def _view_argument(call: Call, kind: str) -> dict[str, Any]:
@@ -57,8 +57,6 @@ def views_open(call: Call) -> dict[str, Any]:
     """Open a modal for the person whose action caused the trigger."""
     trigger = call.arguments.text("trigger_id")
     given = _view_argument(call, "modal")
-    if call.workspace.view(external_id=str(given.get("external_id", ""))) is not None:
-        raise SlackRefused("duplicate_external_id")
     view = make_view(call.workspace, given, call.triggers.use(trigger))
     call.workspace.set_modals(view.user, [view])
     return {"view": view.as_slack()}
@@ -71,8 +69,6 @@ def views_publish(call: Call) -> dict[str, Any]:
         raise SlackRefused.arguments("invalid `user_id`")
     given = _view_argument(call, "home")
     former = call.workspace.homes.get(user)
-    if former and "hash" in call.arguments and call.arguments.text("hash") != former.hash:
-        raise SlackRefused("hash_conflict")
     view = changed_view(call.workspace, former, given) if former else make_view(call.workspace, given, user)
     return {"view": call.workspace.publish(view).as_slack()}
 

@@ -22,7 +22,6 @@ from bot.demo.slack.workspace import Workspace
 
 FOLDER = Path(__file__).parent / "page"
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-MOST_TYPED = 200  # letters into a menu
 MOST_WAITING = 2000  # changes that may queue for a page that does not read
 
 Act = Callable[[dict[str, Any]], Awaitable[Any]]
@@ -159,7 +158,7 @@ class Page:
         delivered = await self._interactions.click_in_view(
             given["as"], self._view(given), given["action_id"], given.get("value"), given.get("block_id")
         )
-        return {"failure": delivered.failure if delivered else ""}
+        return {"failure": delivered.failure}
 
     async def _submit(self, given: dict[str, Any]) -> Any:
         submitted = await self._interactions.submit(given["as"], self._view(given), given["values"])

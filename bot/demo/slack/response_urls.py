@@ -75,13 +75,12 @@ def respond(workspace: Workspace, channel: str, user: str, given: dict[str, Any]
     Raises: SlackRefused with the message's error.
     """
     # Slack does not limit the total size of the blocks here.
-    check_message(str(given.get("text") or ""), given.get("blocks"), given.get("attachments"), in_all=None)
+    check_message(str(given.get("text") or ""), given.get("blocks"), in_all=None)
     return workspace.post(
         channel,
         BOT_USER,
         str(given.get("text") or ""),
         blocks=given.get("blocks"),
-        attachments=given.get("attachments"),
         thread_ts=given.get("thread_ts"),
         only_for=None if given.get("response_type") == "in_channel" else user,
     )

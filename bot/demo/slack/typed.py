@@ -53,10 +53,8 @@ def mentions(message: Message) -> list[str]:
     Slack acts on control sequences in the text, in mrkdwn and in rich text, and not in plain text.
     """
     found = _mentions_in(message.text)
-    for block in message.all_blocks:
+    for block in message.blocks:
         found += _mentions_of(block)
-    for attachment in message.attachments:
-        found += _mentions_in(str(attachment.get("text", "")))
     return found
 
 

@@ -2,8 +2,8 @@
 
 Limits and error strings: https://docs.slack.dev/reference/methods/chat.postMessage, …/chat.update and …/views.open.
 Two limits are not documented but known from measurements: a text of more than 4,000 characters is refused, and so are
-blocks whose JSON is longer than about 13,200 characters. Blocks that this workspace cannot show (video, markdown,
-plans, charts) are refused as unsupported. A demo without jsonschema, which an installed program does not bring, takes
+blocks whose JSON is longer than about 13,200 characters. Whatever of Block Kit the bot has no use for is refused as
+unsupported. A demo without jsonschema, which an installed program does not bring, takes
 whatever has the form of blocks.
 """
 
@@ -22,12 +22,9 @@ SCHEMA = Path(__file__).with_name("block_kit.schema.json")
 TEXT_CHARACTERS = 4000
 BLOCKS_CHARACTERS = 13_200
 VIEW_BYTES = 250_000
-ATTACHMENTS = 100
 _A = {"array": "an array", "boolean": "a boolean", "integer": "an integer", "object": "an object", "string": "a string"}
 _WORDS: Mapping[str, Callable[[Any], str]] = {
     "additionalProperties": lambda error: f"invalid additional property: {_unknown(error)}",
-    "anyOf": lambda error: f"missing required field: {error.validator_value[0]['required'][0]}",
-    "oneOf": lambda error: f"missing required field: {error.validator_value[0]['required'][0]}",
     "required": lambda error: f"missing required field: {error.message.split(chr(39))[1]}",
     "enum": lambda error: f"must be a valid enum value: {', '.join(error.validator_value)}",
     "type": lambda error: f"must provide {_A[error.validator_value]}",
@@ -83,13 +80,13 @@ def problems(kind: str, value: Any, at: str = "") -> list[str]:
     return [problem(says, "/".join((at, *map(str, error.path)))) for says, error in worded]
 
 
-def check_message(text: str, blocks: Any, attachments: Any = None, *, in_all: int | None = BLOCKS_CHARACTERS) -> None:
+def check_message(text: str, blocks: Any, *, in_all: int | None = BLOCKS_CHARACTERS) -> None:
     """Validate a message's content; `in_all` is the limit for all of its blocks together, None for no limit.
 
     Raises: SlackRefused with `no_text`, `msg_too_long`, `invalid_blocks`, `invalid_blocks_format`,
-    `msg_blocks_too_long`, `invalid_attachments` or `too_many_attachments`.
+    `msg_blocks_too_long` or `invalid_attachments`, as Slack calls two tables.
     """
-    if not text.strip() and not blocks and not attachments:
+    if not text.strip() and not blocks:
         raise SlackRefused("no_text")
     if len(text) > TEXT_CHARACTERS:
         raise SlackRefused("msg_too_long")
@@ -97,16 +94,6 @@ def check_message(text: str, blocks: Any, attachments: Any = None, *, in_all: in
         _check_blocks(blocks)
         if in_all is not None and characters_in(blocks) > in_all:
             raise SlackRefused("msg_blocks_too_long")
-    if attachments:
-        if not isinstance(attachments, list):
-            raise SlackRefused("invalid_attachments")
-        if len(attachments) > ATTACHMENTS:
-            raise SlackRefused("too_many_attachments")
-        found = problems("attachments", attachments, "/attachments")
-        if found := found or [
-            each for part in attachments for each in _repeated_ids(part.get("blocks", ()), "/attachments")
-        ]:
-            raise SlackRefused.listing("invalid_attachments", found)
 
 
 def _check_blocks(blocks: Any) -> None:

@@ -12,8 +12,7 @@ from bot.demo.slack.block_parts import Block, Blocks
 from bot.demo.slack.people import APP_ID, BOT_ID, TEAM_ID
 
 PARTS = ("title", "submit", "close")
-WORDS = ("private_metadata", "callback_id", "external_id")
-SWITCHES = ("clear_on_close", "notify_on_close", "submit_disabled")
+WORDS = ("private_metadata", "callback_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,5 +55,4 @@ class View:
             "previous_view_id": None,
             **{name: self.fields.get(name) for name in PARTS},
             **{name: self.fields.get(name, "") for name in WORDS},
-            **{name: bool(self.fields.get(name)) for name in SWITCHES},
         }

@@ -79,15 +79,6 @@ class Workspace:
     def post(self, channel: str, user: str, text: str, **parts: Any) -> Message:
         """Post a message to a channel; `parts` are further fields of `Message`."""
         parts["blocks"] = as_stored_by_slack(parts.get("blocks") or (), self.names.short)
-        parts["attachments"] = tuple(
-            {
-                **part,
-                **(
-                    {"blocks": list(as_stored_by_slack(part["blocks"], self.names.short))} if part.get("blocks") else {}
-                ),
-            }
-            for part in parts.get("attachments") or ()
-        )
         message = Message(ts=self.names.ts(), channel=channel, user=user, text=text, **parts)
         parent = self._messages[channel].get(message.thread_ts or "")
         if parent is not None and parent.thread_ts is None:
@@ -141,10 +132,7 @@ class Workspace:
         self.set_modals(view.user, stack)
         return view
 
-    def view(self, view_id: str = "", external_id: str = "") -> View | None:
-        """Return an open modal or an App Home by its id, or by the app's external id."""
+    def view(self, view_id: str) -> View | None:
+        """Return an open modal or an App Home."""
         everything = [*self.homes.values(), *(view for stack in self.modals.values() for view in stack)]
-        for view in everything:
-            if view.id == view_id or (external_id and view.fields.get("external_id") == external_id):
-                return view
-        return None
+        return next((view for view in everything if view.id == view_id), None)

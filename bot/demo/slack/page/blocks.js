@@ -15,13 +15,12 @@ const MAKERS = {
   context,
   actions,
   context_actions: actions,
-  image: (block) => imageBlock(block),
+  image,
   input,
   rich_text: richText,
   table,
   data_table: table,
   container,
-  file: (block) => el("div", { class: "b-unknown" }, `Remote file ${block.external_id}`),
 };
 
 export function makeBlocks(blocks, context) {
@@ -39,68 +38,20 @@ const within = (context, block) => ({
   ...context,
   use: (element, value) => context.use(block, element, value),
   value: context.value ? (element) => context.value(block, element) : undefined,
-  dispatches: block.dispatch_action,
 });
 
-function section(block, context) {
-  const words = el("div", { class: "b-words" });
-  if (block.text) words.append(textObject(block.text));
-  if (block.fields)
-    words.append(el("div", { class: "b-fields" }, ...block.fields.map((each) => el("div", {}, textObject(each)))));
-  const node = el("div", { class: "b-section" }, words);
-  if (block.accessory?.type === "image") node.append(picture(block.accessory, "b-thumb"));
-  else if (block.accessory)
-    node.append(el("div", { class: "b-accessory" }, makeElement(block.accessory, within(context, block))));
-  return node;
+function section(block) {
+  return el("div", { class: "b-section" }, el("div", { class: "b-words" }, textObject(block.text)));
 }
 
 function context(block) {
-  return el(
-    "div",
-    { class: "b-context" },
-    ...block.elements.map((each) =>
-      each.type === "image" ? picture(each, "b-icon") : el("div", {}, textObject(each)),
-    ),
-  );
+  return el("div", { class: "b-context" }, ...block.elements.map((each) => el("div", {}, textObject(each))));
 }
 
-export function address(image) {
-  if (image.slack_file?.id) return `/page/files/${encodeURIComponent(image.slack_file.id)}`;
-  const wanted = image.slack_file?.url ?? image.image_url;
-  try {
-    const url = new URL(wanted, location.origin);
-    return url.origin === location.origin && url.pathname.startsWith("/page/files/") ? url.pathname : null;
-  } catch {
-    return null;
-  }
-}
-
-function picture(image, name) {
-  const source = address(image);
-  if (source) return el("img", { class: name, src: source, alt: image.alt_text, title: image.alt_text });
-  return el(
-    "span",
-    {
-      class: `${name} elsewhere`,
-      role: "img",
-      "aria-label": image.alt_text,
-      title: `${image.alt_text} (pictures from elsewhere are not fetched here)`,
-    },
-    "🖼",
-  );
-}
-
-function imageBlock(block) {
-  const title = block.title ? el("div", { class: "b-title" }, plainText(block.title.text)) : null;
-  const source = address(block);
-  const shown = source
-    ? el(
-        "a",
-        { href: source, target: "_blank", rel: "noopener" },
-        el("img", { class: "b-picture", src: source, alt: block.alt_text }),
-      )
-    : el("div", { class: "b-picture elsewhere" }, "🖼 ", block.alt_text);
-  return el("figure", { class: "b-image" }, title, shown);
+function image(block) {
+  const source = `/page/files/${encodeURIComponent(block.slack_file.id)}`;
+  const shown = el("img", { class: "b-picture", src: source, alt: block.alt_text });
+  return el("figure", { class: "b-image" }, el("a", { href: source, target: "_blank", rel: "noopener" }, shown));
 }
 
 function input(block, context) {
@@ -108,11 +59,10 @@ function input(block, context) {
   const label = el("span", { class: "b-label" }, plainText(block.label.text));
   if (block.optional) label.append(el("small", {}, " (optional)"));
   const error = context.errors?.[block.block_id];
-  const tag = element.matches("input, textarea") ? "label" : "div";
   return el(
     "div",
     { class: `b-input-block${error ? " wrong" : ""}` },
-    el(tag, {}, label, element),
+    el("label", {}, label, element),
     error ? el("div", { class: "b-error", role: "alert" }, error) : null,
     block.hint ? el("div", { class: "b-hint" }, textObject(block.hint)) : null,
   );
@@ -139,11 +89,11 @@ function table(block) {
         const node = el(
           at === 0 ? "th" : "td",
           {},
-          cell.type === "rich_text" ? richText(cell) : String(cell.text ?? cell.value),
+          cell.text,
         );
         node.style.textAlign = settings[column]?.align ?? "left";
         // A data table says nothing of wrapping: its sentences wrap, its names stay whole.
-        const isSentence = block.type === "data_table" && String(cell.text ?? "").length > 40;
+        const isSentence = block.type === "data_table" && cell.text.length > 40;
         if (settings[column]?.is_wrapped || isSentence) node.classList.add("wrapped");
         if (isSentence) node.classList.add("sentence");
         // A name that no hyphen breaks is broken anywhere, rather than pushing what comes after it off the screen.

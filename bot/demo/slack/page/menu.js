@@ -1,18 +1,12 @@
-// Menus and small questions that lie above the page.
-import { avatar, button, el, icon } from "./dom.js";
-import { plainText, textObject } from "./mrkdwn.js";
-import { store } from "./store.js";
+// Menus that lie above the page.
+import { button, el, icon } from "./dom.js";
+import { plainText } from "./mrkdwn.js";
 
-export function openMenu(
-  anchor,
-  groups,
-  onPick,
-  { searchable = false, chosen = [], multiple = false } = {},
-) {
-  const picked = new Set(chosen);
+export function openMenu(anchor, groups, onPick, { searchable = false, chosen = [] } = {}) {
   const list = el("div", { class: "menu-list", role: "listbox" });
-  const search =
-    searchable ? el("input", { class: "menu-search", placeholder: "Search", "aria-label": "Search" }) : null;
+  const search = searchable
+    ? el("input", { class: "menu-search", placeholder: "Search", "aria-label": "Search" })
+    : null;
   const menu = el("div", { class: "menu", popover: "auto" }, search, list);
   let active = 0;
 
@@ -29,7 +23,7 @@ export function openMenu(
   }
 
   function row(option) {
-    const isChosen = picked.has(option.value);
+    const isChosen = chosen.includes(option.value);
     return button(
       {
         class: "menu-row",
@@ -50,14 +44,8 @@ export function openMenu(
   }
 
   function pick(option) {
-    if (!multiple) {
-      close();
-      onPick(option.value, option.label);
-      return;
-    }
-    if (!picked.delete(option.value)) picked.add(option.value);
-    onPick([...picked]);
-    fill();
+    close();
+    onPick(option.value);
   }
 
   function move(by) {
@@ -95,68 +83,6 @@ function place(menu, anchor) {
   menu.style.top = `${below ? box.bottom + 4 : Math.max(8, box.top - height - 4)}px`;
 }
 
-export function optionGroups(element) {
-  const group = (options, label) => ({
-    label,
-    options: options.map((option) => ({
-      value: option.value,
-      label: plainText(option.text.text),
-      hint: option.description ? plainText(option.description.text) : "",
-      url: option.url,
-    })),
-  });
-  if (element.option_groups)
-    return element.option_groups.map((each) => group(each.options, plainText(each.label.text)));
-  return [group(element.options ?? [])];
-}
-
-export function userGroups() {
-  const people = Object.values(store.whole.users).filter((each) => each.name !== "slackbot");
-  const options = people.map((each) => ({
-    value: each.id,
-    label: each.real_name,
-    hint: each.name,
-    face: avatar(each, 20),
-  }));
-  return [{ options }];
-}
-
-export function channelGroups() {
-  const places = store.whole.channels.filter((each) => !each.is_direct);
-  return [{ options: places.map((each) => ({ value: each.id, label: `#${each.name}` })) }];
-}
-
-export function confirmed(confirm) {
-  return new Promise((resolve) => {
-    const answer = (value) => () => {
-      resolve(value);
-      dialog.close();
-    };
-    const dialog = el(
-      "dialog",
-      { class: "confirm", "aria-label": confirm.title.text },
-      el(
-        "header",
-        {},
-        el("h2", {}, textObject(confirm.title)),
-        button({ class: "quiet", "aria-label": "Close", onclick: answer(false) }, icon("close")),
-      ),
-      el("div", { class: "confirm-body" }, textObject(confirm.text)),
-      el(
-        "footer",
-        {},
-        button({ class: "b-button big", onclick: answer(false) }, plainText(confirm.deny.text)),
-        button(
-          { class: `b-button big ${confirm.style ?? "primary"}`, onclick: answer(true) },
-          plainText(confirm.confirm.text),
-        ),
-      ),
-    );
-    dialog.addEventListener("close", () => {
-      resolve(false);
-      dialog.remove();
-    });
-    document.body.append(dialog);
-    dialog.showModal();
-  });
+export function optionGroups(options) {
+  return [{ options: options.map((option) => ({ value: option.value, label: plainText(option.text.text) })) }];
 }

@@ -77,23 +77,12 @@ function content(message) {
   };
   if (message.blocks?.length) out.append(makeBlocks(message.blocks, context));
   else if (message.text) out.append(mrkdwn(message.text));
-  for (const part of message.attachments ?? []) out.append(attachment(part, context));
   if (message.edited) {
     const mark = el("span", { class: "edited", title: exact(message.edited.ts) }, "(edited)");
     const last = out.lastElementChild;
     (last?.classList.contains("mrkdwn") ? last : out).append(" ", mark);
   }
   return out;
-}
-
-function attachment(part, context) {
-  const node = el(
-    "div",
-    { class: "attachment" },
-    part.blocks ? makeBlocks(part.blocks, context) : mrkdwn(part.text ?? part.fallback ?? ""),
-  );
-  if (/^#[0-9a-f]{6}$/i.test(part.color ?? "")) node.style.borderColor = part.color;
-  return node;
 }
 
 const keyOf = (message) => `${store.me} ${message.channel} ${message.ts}`;

@@ -1,7 +1,6 @@
 // The dialogs an app opens: the one on top is in sight, sent with its values, or closed.
 import { button, el, icon } from "./dom.js";
 import { makeBlocks } from "./blocks.js";
-import { valueOf } from "./elements.js";
 import { plainText, textObject } from "./mrkdwn.js";
 import { act, store, user } from "./store.js";
 
@@ -39,7 +38,6 @@ function make(view, former) {
         {
           class: "b-button big primary",
           data: { role: "submit" },
-          disabled: view.submit_disabled,
           onclick: () => send(view, node),
         },
         plainText(view.submit.text),
@@ -89,11 +87,7 @@ function appFace() {
 
 function kept(view, block, element) {
   const state = view.values[block.block_id]?.[element.action_id];
-  if (!state) return undefined;
-  if (state.selected_options) return state.selected_options.map((each) => each.value);
-  const value =
-    state.selected_option ?? state.value ?? state.selected_user ?? state.selected_users ?? state.selected_channel;
-  return value?.value ?? value ?? state.selected_conversation ?? state.selected_date ?? undefined;
+  return state?.selected_option?.value ?? state?.value ?? undefined;
 }
 
 async function send(view, node) {
@@ -106,13 +100,11 @@ export function gather(node) {
   const values = {};
   for (const block of node?.querySelectorAll(".b-input-block") ?? []) {
     const element = block.querySelector("[data-action-id]");
-    if (element) values[block.dataset.blockId] = { [element.dataset.actionId]: valueOf(element) };
+    if (element) values[block.dataset.blockId] = { [element.dataset.actionId]: element.value };
   }
   return values;
 }
 
-// In a dialog an input is told of only when its block wants that; buttons and menus elsewhere always are.
 export function use(view, block, element, value) {
-  if (block.type === "input" && !block.dispatch_action) return null;
   return act("click-in-view", { view: view.id, block_id: block.block_id, action_id: element.action_id, value });
 }
