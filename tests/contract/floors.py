@@ -66,6 +66,7 @@ MAY_USE: dict[str, list[str]] = {
         "bot/extras/mcp/http.py",
         "bot/demo/*",
     ],
+    "aiohappyeyeballs": ["bot/transport/tcp.py"],
     "httpx": [*EDGES, *TEAMS],
     "jwt": TEAMS,
     "mcp": ["bot/extras/mcp/server.py", "bot/extras/mcp/http.py"],
