@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +13,6 @@ from bot.app.demo import POLICY, demo_tools
 from bot.app.lab import LOGIN, lab, recipe, say
 from bot.demo.fleet import CLUSTER_SETTINGS
 from bot.demo.session import run_demo
-from bot.domain.contracts import Seconds
 from bot.lab.fault import find
 from bot.lab.lab import Lab, LabRequest
 from bot.lab.node import LabNode
@@ -52,12 +52,6 @@ class LabDemoNodes:
         files = ("-i", str(folder / "login_key"), "-o", f"UserKnownHostsFile={folder / 'known_hosts'}")
         return ("ssh", "-F", "none", *files, "-p", str(node.port), f"{LOGIN}@{node.address}")
 
-    async def start(self, seconds: Seconds) -> None:
-        """Do nothing: they run already."""
-
-    async def stop(self) -> None:
-        """Do nothing: `zombie lab` or `demo_on_lab` stops them."""
-
 
 def demo_on_lab(samples: int, command: str, environment: Mapping[str, str]) -> int:
     """Run the demo on the running lab; without a lab, boot a node, give it a fault, and shut it down afterwards.
@@ -67,14 +61,14 @@ def demo_on_lab(samples: int, command: str, environment: Mapping[str, str]) -> i
     here = lab(environment)
     tools = demo_tools(samples, command, BEYOND_WINDOW, POLICY_HERE)
     if nodes := here.nodes:
-        return run_demo(tools, lambda folder: LabDemoNodes.of(here, folder, _described(nodes)))
+        return run_demo(tools, lambda folder: nullcontext(LabDemoNodes.of(here, folder, _described(nodes))))
     (node,) = here.up(recipe("bookworm"), OWN_LAB)
     try:
         say(f"{node.name}: making memory cgroups leak, for real …")
         outcome = find(FAULT).make(node)
         say(f"  {outcome.says}")
         descriptions = {node.name: f"ecs.service leaks memory cgroups, for real, on cgroup {node.cgroups}"}
-        return run_demo(tools, lambda folder: LabDemoNodes.of(here, folder, descriptions))
+        return run_demo(tools, lambda folder: nullcontext(LabDemoNodes.of(here, folder, descriptions)))
     finally:
         here.down()
 

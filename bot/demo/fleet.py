@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -180,18 +181,19 @@ class Fleet:
         files = ("-i", str(self.key), "-o", f"UserKnownHostsFile={self.known_hosts}")
         return ("ssh", "-F", "none", *files, "-p", str(self.servers[name].port), f"{USER}@{ADDRESS}")
 
-    async def start(self, seconds: Callable[[], float]) -> None:
-        """Start every node and write the files. `seconds` is the nodes' clock."""
+    async def start(self) -> None:
+        """Start every node and write the files."""
         # An existing key is used, so that fleets of several processes share a login.
         login = (
             asyncssh.read_private_key(self.key)
             if self.key.is_file()
             else asyncssh.generate_private_key("ssh-ed25519", "demo")
         )
-        began_at, zero = self._clock(), seconds()
+        loop = asyncio.get_running_loop()
+        began_at, zero = self._clock(), loop.time()
 
         def elapsed() -> float:
-            return seconds() - zero
+            return loop.time() - zero
 
         in_cluster: dict[str, tuple[Machine, Callable[[], bool]]] = {}
         for name, member in self.members.items():
@@ -232,13 +234,11 @@ class Fleet:
 
 
 @asynccontextmanager
-async def running(
-    members: Sequence[Member], folder: Path, clock: Callable[[], datetime], seconds: Callable[[], float]
-) -> AsyncIterator[Fleet]:
+async def running(members: Sequence[Member], folder: Path, clock: Callable[[], datetime]) -> AsyncIterator[Fleet]:
     """Run a fleet for the length of a block."""
     fleet = Fleet(members, folder, clock)
     try:
-        await fleet.start(seconds)
+        await fleet.start()
         yield fleet
     finally:
         await fleet.stop()

@@ -8,15 +8,15 @@ import shlex
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
-from bot.demo.demo_nodes import DemoNodes
-from bot.demo.fleet import FLEET, PATTERN, Fleet
+from bot.demo.fleet import FLEET, PATTERN, running
 from bot.domain.nearest import nearest
 from bot.domain.verdict import Verdict
 
@@ -30,6 +30,32 @@ HELP = """\
   help            this list
   quit            leave; Ctrl-D and Ctrl-C do the same
 """
+
+
+class DemoNodes(Protocol):
+    """The nodes that the demo shows, simulated or real."""
+
+    @property
+    def inventory(self) -> Path:
+        """The inventory file with which other commands reach them."""
+        ...
+
+    @property
+    def descriptions(self) -> Mapping[str, str]:
+        """What there is to see on each node, by its name."""
+        ...
+
+    @property
+    def summary(self) -> str:
+        """A sentence about all of them."""
+        ...
+
+    def ssh_command(self, name: str) -> Sequence[str]:
+        """Return the ssh command that logs in to a node."""
+        ...
+
+
+RunNodes: TypeAlias = Callable[[Path], AbstractAsyncContextManager[DemoNodes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,86 +79,68 @@ class DemoTools:
     keeps_running: bool = False
 
 
-def run_demo(tools: DemoTools, make_nodes: Callable[[Path], DemoNodes] | None = None) -> int:
+def run_demo(tools: DemoTools, nodes: RunNodes | None = None) -> int:
     """Run the demo until the person leaves, clean up, and return the exit status.
 
-    Shape: `make_nodes` makes the nodes and writes their files to the folder. Default: the simulated fleet.
+    Shape: `nodes` runs the nodes, with their files in a folder. Default: the simulated fleet.
     """
-    with (
-        _interruptible(),
-        tempfile.TemporaryDirectory(prefix="zombie-demo-") as folder,
-        LoopThread() as loop_thread,
-    ):
-        nodes = (
-            make_nodes(Path(folder)) if make_nodes is not None else Fleet((*FLEET, *PATTERN), Path(folder), tools.clock)
-        )
+
+    @contextlib.asynccontextmanager
+    async def everything(folder: Path) -> AsyncIterator[tuple[DemoNodes, str]]:
+        runs = nodes(folder) if nodes is not None else running((*FLEET, *PATTERN), folder, tools.clock)
+        async with runs as known:
+            extras = tools.extras(known.inventory) if tools.extras is not None else contextlib.nullcontext("")
+            async with extras as instructions:
+                yield known, instructions
+
+    with _interruptible(), tempfile.TemporaryDirectory(prefix="zombie-demo-") as folder:
         try:
-            loop_thread.run(nodes.start(loop_thread.seconds))
-            extras = tools.extras(nodes.inventory) if tools.extras is not None else contextlib.nullcontext("")
-            with loop_thread.inside(extras) as instructions:
-                _Session(tools, nodes, loop_thread, instructions).run()
+            with _beside(everything(Path(folder))) as ((known, instructions), loop):
+                _Session(tools, known, loop, instructions).run()
         except KeyboardInterrupt:
             tools.write("\n")
-        finally:
-            _ignore_interrupts()
-            loop_thread.run(nodes.stop())
     return 0
 
 
-class LoopThread:
-    """An event loop in its own thread, for the nodes; the main thread can then block on the prompt."""
+@contextlib.contextmanager
+def _beside(block: AbstractAsyncContextManager[T]) -> Iterator[tuple[T, asyncio.AbstractEventLoop]]:
+    """Run an asynchronous block on an event loop in its own thread; the main thread can then block on the prompt.
 
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="fleet")
+    The block is left, in the end, even when the person interrupts.
+    """
+    loop, entered = asyncio.new_event_loop(), Future[T]()
 
-    def __enter__(self) -> LoopThread:
-        self._thread.start()
-        return self
+    async def stay() -> None:
+        async with block as value:
+            entered.set_result(value)
+            await asyncio.Event().wait()  # until it is cancelled
 
-    def __exit__(self, *_: object) -> None:
-        self.run(_cancel_all_tasks())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+    def live() -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.get_loop().run_until_complete(asyncio.wait([staying]))
 
-    def seconds(self) -> float:
-        """Return the loop's own time."""
-        return self._loop.time()
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the loop and wait for it; an interrupt here cancels it there."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            future.cancel()
-            raise
-
-    @contextlib.contextmanager
-    def inside(self, block: AbstractAsyncContextManager[T]) -> Iterator[T]:
-        """Enter an asynchronous block on the loop. It is left even when the person interrupts."""
-        entered = self.run(_enter(block))
-        try:
-            yield entered
-        finally:
-            _ignore_interrupts()
-            self.run(_leave(block))
+    staying = loop.create_task(stay())
+    staying.add_done_callback(lambda _: entered.cancel())
+    thread = threading.Thread(target=live, name="fleet")
+    thread.start()
+    try:
+        yield entered.result(), loop
+    finally:
+        _ignore_interrupts()
+        loop.call_soon_threadsafe(staying.cancel)
+        thread.join()
+        if not staying.cancelled():
+            staying.result()  # raises what broke it
 
 
-async def _enter(block: AbstractAsyncContextManager[T]) -> T:
-    return await block.__aenter__()
-
-
-async def _leave(block: AbstractAsyncContextManager[Any]) -> None:
-    await block.__aexit__(None, None, None)
-
-
-async def _cancel_all_tasks() -> None:
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+def _run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on the loop and wait for it; an interrupt here cancels it there."""
+    future = asyncio.run_coroutine_threadsafe(work, loop)
+    try:
+        return future.result()
+    except KeyboardInterrupt:
+        future.cancel()
+        raise
 
 
 @contextlib.contextmanager
@@ -163,7 +171,7 @@ class _Session:
 
     tools: DemoTools
     nodes: DemoNodes
-    loop_thread: LoopThread
+    loop: asyncio.AbstractEventLoop
     instructions: str = ""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
 
@@ -243,7 +251,7 @@ class _Session:
 
     def _check(self, names: Sequence[str], quiet_if_none: bool = False) -> None:
         if names or not quiet_if_none:
-            for verdict in self.loop_thread.run(self.tools.check(self.nodes.inventory, names)):
+            for verdict in _run_on(self.loop, self.tools.check(self.nodes.inventory, names)):
                 self.verdicts[verdict.node] = verdict
 
     def _say(self, text: str) -> None:

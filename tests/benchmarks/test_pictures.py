@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import statistics
 import time
@@ -54,7 +53,7 @@ async def test_card_has_its_heat_map_soon_after_the_last_sample(tmp_path: Path, 
     (tmp_path / "fleet").mkdir()
     (tmp_path / "bot").mkdir()
     fleet = Fleet(FLEET[:1], tmp_path / "fleet", now)
-    await fleet.start(asyncio.get_running_loop().time)
+    await fleet.start()
     strips, pictures, beyond = [], [], []  # and how long login and last answers took, beyond the samples
     waited = []
     try:

@@ -87,7 +87,7 @@ def test_folds_three_times_as_fast_as_stackcollapse(tmp_path: Path, collapse: Pa
 
 
 async def test_ten_seconds_of_a_node_are_answered_in_time(tmp_path: Path) -> None:
-    async with running(FLEET[:1], tmp_path, lambda: datetime.now(UTC), time.monotonic) as fleet:
+    async with running(FLEET[:1], tmp_path, lambda: datetime.now(UTC)) as fleet:
         words = ("profile", FLEET[0].name, "--seconds", "10", "--inventory", str(fleet.inventory))
         began = time.monotonic()
         program = await asyncio.create_subprocess_exec(

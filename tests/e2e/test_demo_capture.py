@@ -18,7 +18,7 @@ from tests.e2e.test_slack_check import FOUNDING, ROOT
 @pytest.fixture
 async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
     members = [member for member in FLEET if member.name == FOUNDING]
-    async with running(members, tmp_path, lambda: datetime.now(UTC), asyncio.get_running_loop().time) as started:
+    async with running(members, tmp_path, lambda: datetime.now(UTC)) as started:
         yield started
 
 

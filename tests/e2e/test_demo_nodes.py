@@ -40,8 +40,7 @@ QUESTIONS = Batch.of(
 
 @pytest.fixture
 async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
-    loop = asyncio.get_running_loop()
-    async with running(FLEET, tmp_path, lambda: datetime.now(UTC), loop.time) as started:
+    async with running(FLEET, tmp_path, lambda: datetime.now(UTC)) as started:
         yield started
 
 

@@ -205,7 +205,7 @@ async def test_diff_puts_what_the_sick_have_first_and_leaves_out_who_is_sick_too
 
 async def test_demo_has_a_fleet_of_forty_with_a_pattern_that_fleet_and_diff_find(tmp_path: Path) -> None:
     assert len(FLEET) + len(PATTERN) >= 40
-    async with running(PATTERN, tmp_path, now, asyncio.get_running_loop().time) as fleet:
+    async with running(PATTERN, tmp_path, now) as fleet:
         here = Site(tmp_path, fleet, {**os.environ, "HOME": str(tmp_path), "ZOMBIE_INVENTORY": str(fleet.inventory)})
         told = await swept(here, "role=trainer", "--cause", LEAK)
         leaking = sorted(state.name for state in fleet_pattern.LEAKING)

@@ -71,7 +71,7 @@ async def checked(folder: Path) -> dict[str, Verdict]:
     def concluded(verdict: Verdict) -> None:
         verdicts[verdict.node] = verdict
 
-    async with running(FLEET, folder, now, asyncio.get_running_loop().time) as fleet:
+    async with running(FLEET, folder, now) as fleet:
         what = Check(
             nodes=tuple(inventory(fleet.inventory, {}).nodes),
             playbook=library().get(Settings().playbook),

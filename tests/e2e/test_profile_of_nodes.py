@@ -3,7 +3,6 @@
 import asyncio
 import gzip
 import json
-import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +20,7 @@ MEMBERS = (
 
 
 async def zombie(folder: Path, *words: str) -> tuple[int, str, str]:
-    async with running(MEMBERS, folder, lambda: datetime.now(UTC), time.monotonic) as fleet:
+    async with running(MEMBERS, folder, lambda: datetime.now(UTC)) as fleet:
         with fleet.inventory.open("a") as file:
             file.write('\n[nodes.closed]\naddress = "127.0.0.1"\nport = 1\n')
         done = await awaited("profile", *words, "--inventory", str(fleet.inventory))

@@ -50,7 +50,7 @@ class Bot:
 async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
     fleet = Fleet(FLEET, tmp_path / "fleet", now)
     (tmp_path / "fleet").mkdir()
-    await fleet.start(asyncio.get_running_loop().time)
+    await fleet.start()
     yield fleet
     await fleet.stop()
 

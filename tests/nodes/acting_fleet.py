@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Mapping
@@ -94,8 +93,7 @@ async def site(
     members = [
         Member(replace(state, name=name), "may be acted on", "gpu", fault) for name, (state, fault) in nodes.items()
     ]
-    loop = asyncio.get_running_loop()
-    async with running(members, folder, lambda: datetime.now(UTC), loop.time) as fleet:
+    async with running(members, folder, lambda: datetime.now(UTC)) as fleet:
         (folder / "zombie.toml").write_text(policy)
         environ = {
             **{

@@ -96,7 +96,7 @@ def fleet_of(count: int, key: Path | None = None) -> Iterator[FleetProcess]:
 
 async def _serve(count: int, folder: Path) -> None:
     loop = asyncio.get_running_loop()
-    async with running(healthy_nodes(count), folder, lambda: datetime.now(UTC), loop.time):
+    async with running(healthy_nodes(count), folder, lambda: datetime.now(UTC)):
         gc.collect()
         gc.freeze()  # all nodes stand: whoever measures a bot must not measure a look at them again and again
         gc.set_threshold(20_000, 10, 50)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -91,9 +90,8 @@ async def surroundings(
 ) -> AsyncIterator[Surroundings]:
     folder.joinpath("fleet").mkdir()
     began_at = datetime.now(UTC) - timedelta(seconds=late)
-    loop = asyncio.get_running_loop()
     async with (
         workspace(scopes=scopes) as slack,
-        running(NODES, folder / "fleet", lambda: began_at, loop.time) as fleet,
+        running(NODES, folder / "fleet", lambda: began_at) as fleet,
     ):
         yield Surroundings(slack, fleet, folder)

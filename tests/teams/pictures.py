@@ -90,11 +90,10 @@ def content(teams: SimulatedTeams, message: Shown) -> Any:
 async def cards() -> AsyncIterator[tuple[str, Any]]:
     """Yield the cards of a node that is offered a cure, approved and cured, and of one whose verdict is likely."""
     founding, likely = (node.name for node in NODES)
-    loop = asyncio.get_running_loop()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         async with (
-            running([*NODES], folder, lambda: datetime.now(UTC), loop.time) as fleet,
+            running([*NODES], folder, lambda: datetime.now(UTC)) as fleet,
             demo_pagerduty(Inventory.load(fleet.inventory).nodes) as pagerduty,
             simulated_teams() as teams,
         ):

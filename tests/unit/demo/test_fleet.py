@@ -1,6 +1,5 @@
 """The fleet's files are those of an ordinary inventory, and its names those of a real fleet."""
 
-import asyncio
 import stat
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,8 +11,7 @@ from bot.inventory import Inventory
 
 
 async def test_inventory_key_and_known_hosts_serve_ordinary_commands(tmp_path: Path) -> None:
-    loop = asyncio.get_running_loop()
-    async with running(FLEET, tmp_path, lambda: datetime.now(UTC), loop.time) as fleet:
+    async with running(FLEET, tmp_path, lambda: datetime.now(UTC)) as fleet:
         inventory = Inventory.load(fleet.inventory)
         assert inventory.names == tuple(member.name for member in FLEET)
         for name, server in fleet.servers.items():
