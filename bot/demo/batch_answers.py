@@ -4,39 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from bot.demo.machine.command import Answer, CommandRunner
-from bot.demo.wire import Request, Way, end, frame, read_script, sign
+from bot.demo.wire import Request, Way, end, frame, sign
 from bot.domain.batch_lanes import SIGN_SECONDS
 from bot.domain.batch_shell import STDERR_LIMIT_BYTES
 
 LAUNCH = re.compile(r"""exec /bin/sh -c 's=\$\(head -c (\d+)\) && eval "\$s"'\Z""")
 
 Send = Callable[[bytes], Awaitable[None]]
-
-_NONCE = re.compile(r"^N=([0-9a-f]+)$", re.MULTILINE)
-_LIFETIME = re.compile(r"^  timeout ([0-9.]+) /bin/sh -c 'read -r line' <&9 & h=", re.MULTILINE)
-
-
-def read_request(script: str) -> Request:
-    """Parse a batch's script. Parsing is slow, so scripts that differ only in nonce and lifetime are parsed once.
-
-    Raises: ValueError when it is not a batch.
-    """
-    nonce, lifetime = _NONCE.search(script), _LIFETIME.search(script)
-    if nonce is None or lifetime is None:
-        raise ValueError("not a batch")
-    alike = _LIFETIME.sub("  timeout 0 /bin/sh -c 'read -r line' <&9 & h=", _NONCE.sub("N=0", script, count=1), count=1)
-    return replace(_read(alike), nonce=nonce.group(1), lifetime_seconds=float(lifetime.group(1)))
-
-
-@functools.lru_cache(maxsize=64)
-def _read(script: str) -> Request:
-    return read_script(script)
 
 
 @dataclass(slots=True)

@@ -10,10 +10,11 @@ from typing import cast
 
 import asyncssh
 
-from bot.demo.batch_answers import LAUNCH, BatchAnswers, Send, read_request
+from bot.demo.batch_answers import LAUNCH, BatchAnswers, Send
 from bot.demo.captures import Captures
 from bot.demo.machine.command import Answer, CommandRunner
 from bot.demo.machine.machine import Machine
+from bot.demo.wire import read_script
 
 SCRIPT_LIMIT_BYTES = 1024 * 1024
 
@@ -72,7 +73,7 @@ async def _script(machine: CommandRunner, script: str, send: Send, heard: Callab
     if isinstance(machine, Machine) and await Captures(machine, send, heard).answer(script):
         return Answer()
     try:
-        request = read_request(script)
+        request = read_script(script)
     except ValueError:
         return Answer.error("sh: this node runs batches, captures and single commands", 2)
     await BatchAnswers(request, machine, send).run()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import functools
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.domain.batch_shell import LANE_MARK, WIRE_LINE_CHARS
 
@@ -41,23 +42,29 @@ class Request:
     second look is due after `rest_seconds`.
     """
 
-    nonce: str
     rest_seconds: float
     first: tuple[tuple[str, tuple[Way, ...]], ...]
     second: tuple[tuple[str, tuple[Way, ...]], ...]
     in_turn: tuple[str, ...] = ()
     turn_seconds: float = 0.0
+    nonce: str = ""
     lifetime_seconds: float = 0.0
 
 
 def read_script(script: str) -> Request:
-    """Read a batch's script as the shell would.
+    """Read a batch's script as the shell would. Scripts that differ only in nonce and lifetime are parsed once.
 
     Raises: ValueError when it is not a batch.
     """
-    nonce = _NONCE.search(script)
-    if nonce is None:
+    nonce, lifetime = _NONCE.search(script), _LIFETIME.search(script)
+    if nonce is None or lifetime is None:
         raise ValueError("not a batch")
+    alike = _LIFETIME.sub("", _NONCE.sub("", script, count=1), count=1)
+    return replace(_read_questions(alike), nonce=nonce[1], lifetime_seconds=float(lifetime[1]))
+
+
+@functools.lru_cache(maxsize=64)
+def _read_questions(script: str) -> Request:
     words = {f"${name}": shlex.split(word)[0] for name, word in _WORD.findall(script)}
     parts: tuple[list[tuple[str, tuple[Way, ...]]], ...] = ([], [])
     for name, look, body in _PART.findall(script):
@@ -69,16 +76,14 @@ def read_script(script: str) -> Request:
                 argv = tuple(words.get(given, given) for given in shlex.split(rest))
                 ways.append(Way(number, argv, float(limit), int(size), word == "run"))
         parts[int(look)].append((name, tuple(ways)))
-    clock, asks_one, turns, life = (form.search(script) for form in (_CLOCK, _ONE, _TURNS, _LIFETIME))
+    clock, asks_one, turns = (form.search(script) for form in (_CLOCK, _ONE, _TURNS))
     due = int(clock[1]) * float(clock[2]) + float(clock[3]) if clock else 0.0
     return Request(
-        nonce=nonce.group(1),
         rest_seconds=round(due, 6),
         first=tuple(parts[0]),
         second=tuple(parts[1]),
         in_turn=tuple(turns[1].split()) if turns and asks_one else (),
         turn_seconds=float(clock[2]) if clock else 0.0,
-        lifetime_seconds=float(life[1]) if life else 0.0,
     )
 
 

@@ -9,12 +9,12 @@ from itertools import pairwise
 
 import pytest
 
-from bot.demo.batch_answers import BatchAnswers, read_request
+from bot.demo.batch_answers import BatchAnswers
 from bot.demo.fleet import FLEET, Member
 from bot.demo.machine.answers import ANSWERS, FRAGMENTS, tool
 from bot.demo.machine.command import Answer
 from bot.demo.machine.machine import Machine
-from bot.demo.wire import sign
+from bot.demo.wire import read_script, sign
 from bot.domain.batch import Batch, FrameDecoder, Sampling
 from bot.domain.command import Command, Completed, Outputs, SampleTimes
 from bot.domain.probe import Unread
@@ -50,7 +50,7 @@ async def answers(member: Member, samples: int) -> dict[str, list[Completed]]:
     async def send(frames: bytes) -> None:
         sent.extend(frames)
 
-    await BatchAnswers(read_request(batch.script(NONCE)), machine, send).run()
+    await BatchAnswers(read_script(batch.script(NONCE)), machine, send).run()
     unframer = FrameDecoder(batch, NONCE)
     runs: dict[str, list[Completed]] = {}
     for line in sent.decode().splitlines():
@@ -134,7 +134,7 @@ async def test_lanes_take_turns_as_a_shell_lets_them() -> None:
         spans.extend((run.started_at_uptime or 0.0) - machine.state.uptime for run in runs)
 
     spans = list[float]()
-    await BatchAnswers(read_request(batch.script(NONCE)), machine, send).run()
+    await BatchAnswers(read_script(batch.script(NONCE)), machine, send).run()
     at = dict(zip(sent, spans, strict=True))
     assert at["cpu/0"] <= min(at.values()), "it watches all the time"
     firsts = [name for name in sent if name.endswith("/0") and name != "cpu/0"]
@@ -153,5 +153,5 @@ async def test_batch_that_outlives_its_time_ends_without_an_end_mark() -> None:
         sent.extend(frames)
 
     machine = Machine(FLEET[0].state, datetime.now(UTC), lambda: 0.0)
-    await BatchAnswers(read_request(batch.script(NONCE, timedelta(seconds=0.2))), machine, send).run()
+    await BatchAnswers(read_script(batch.script(NONCE, timedelta(seconds=0.2))), machine, send).run()
     assert not sent.replace(sign(NONCE).encode(), b"")
