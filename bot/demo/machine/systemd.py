@@ -13,8 +13,6 @@ _COUNTS_SINCE = 235
 _PRINTS_PRESET_SINCE = 244
 _PROPAGATES_STOP_SINCE = 249
 _PRINTS_EMPTY_SINCE = 240  # from this version on a property that is asked for is printed even when it is empty
-_MOST_WORDED = 64  # nodes with other units
-_WORDED: dict[int, tuple[tuple[Unit, ...], dict[tuple[str, int, tuple[str, ...]], str]]] = {}
 
 
 def now_of(unit: Unit, now: Moment) -> tuple[str, str, str, int, float, float]:
@@ -104,24 +102,10 @@ def disabled_with(state: State, unit: Unit) -> list[Unit]:
 
 def show(state: State, now: Moment, wanted: Collection[str], units: Iterable[Unit | None]) -> str:
     """Return the output of `systemctl show` for these units."""
-    return "\n".join(_cached_block(state, unit, now, tuple(wanted)) for unit in units if unit is not None)
+    return "\n".join(_show_block(state, unit, now, wanted) for unit in units if unit is not None)
 
 
-def _cached_block(state: State, unit: Unit, now: Moment, wanted: tuple[str, ...]) -> str:
-    """Return a unit's block. Nodes of a large fleet share their units, and what does not change is worded once."""
-    if unit.loop is not None:
-        return _show_block(state, unit, now, wanted)
-    # Kept with the units themselves, so that no others have their id.
-    _, known = _WORDED.setdefault(id(state.units), (state.units, {}))
-    key = (unit.name, state.system.systemd, wanted)
-    if key not in known:
-        if len(_WORDED) > _MOST_WORDED:
-            _WORDED.clear()
-        known[key] = _show_block(state, unit, now, wanted)
-    return known[key]
-
-
-def _show_block(state: State, unit: Unit, now: Moment, wanted: tuple[str, ...]) -> str:
+def _show_block(state: State, unit: Unit, now: Moment, wanted: Collection[str]) -> str:
     shown = {name: value for name, value in properties(state, unit, now).items() if name in wanted}
     prints_empty = state.system.systemd >= _PRINTS_EMPTY_SINCE
     return "".join(f"{name}={value}\n" for name, value in shown.items() if value or prints_empty)
