@@ -232,10 +232,9 @@ class Decisions:
 
     async def _ask_undo(self, click: Click) -> None:
         incident, worded = await self._context.incident_of_click(click, click.value), self._context.surface.words
-        done = worded.plan(incident.proposal.plan) if incident.proposal is not None else ""
         back = worded.view(worded.undo(incident))
         words = [
-            f"{incident.node}: incident {incident.id} did this: {one_line(done, 500)}.",
+            f"{incident.node}: incident {incident.id} ran this: {one_line(worded.ran(incident) or 'nothing', 500)}.",
             f"To {one_line(back.words or 'bring nothing back', 500)}: {back.effect} What else it did is not undone.",
             undo_warning(incident),
             "This is proposed as a separate plan, which another person has to approve.",

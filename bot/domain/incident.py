@@ -54,6 +54,12 @@ class StepRecord:
     ended_at: datetime | None = None
     first_at: datetime | None = None  # when its first attempt began; None: skipped
 
+    @property
+    def may_have_run(self) -> bool:
+        """True once a command of it was run, or it is not known that none was."""
+        known = getattr(self.outcome, "never_ran", False) or getattr(self.outcome, "otherwise", "")
+        return self.started is not None and not known
+
 
 @dataclass(frozen=True, slots=True)
 class IncidentSummary:
@@ -209,8 +215,7 @@ class Incident:
     @property
     def may_have_run(self) -> bool:
         """True once a command of its plan was run, or it is not known that none was."""
-        begun = (step.outcome for step in self.steps if step.started is not None)
-        return not all(isinstance(outcome, StepFailed) and outcome.never_ran for outcome in begun)
+        return any(step.may_have_run for step in self.steps)
 
     @property
     def beside(self) -> str:

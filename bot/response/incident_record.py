@@ -216,7 +216,7 @@ def facts_proving(record: StepRecord) -> Facts:
 
 @dataclass(frozen=True, slots=True)
 class UndoableStep:
-    """A step that was begun, what was seen before it, and the steps that undo it."""
+    """A step that may have run, what was seen before it, and the steps that undo it."""
 
     step: Step
     before: Facts
@@ -224,15 +224,20 @@ class UndoableStep:
 
 
 def undoable(incident: Incident, actions: Mapping[str, Action]) -> tuple[UndoableStep, ...]:
-    """Return the steps of an incident that were begun and can be undone."""
-    steps = incident.proposal.plan.steps if incident.proposal is not None else ()
-    done = [
-        UndoableStep(step, before, actions[step.action].inverse(step.args, before))
-        for record, step in zip(incident.steps, steps, strict=False)
-        if record.started is not None and step.action in actions
-        for before in (facts_before(record, {}),)
-    ]
-    return tuple(each for each in done if each.inverse)
+    """Return the steps of an incident that may have run and can be undone.
+
+    Shape: without one that failed and left all as it was: what is so afterwards, somebody else did.
+    """
+    done = []
+    for record, step in zip(incident.steps, incident.proposal.plan.steps if incident.proposal else (), strict=False):
+        if not record.may_have_run or step.action not in actions:
+            continue
+        inverse, before = actions[step.action].inverse, facts_before(record, {})
+        left = facts_of(getattr(record.outcome, "seen", ()))
+        back = inverse(step.args, before)
+        if back and not (left and inverse(step.args, left) == back):
+            done.append(UndoableStep(step, before, back))
+    return tuple(done)
 
 
 def facts_of(evidence: tuple[Evidence, ...]) -> Facts:
@@ -289,7 +294,7 @@ def left_behind_words(incident: Incident, actions: Mapping[str, Action]) -> str:
     said = []
     for step, record in zip(steps, incident.steps, strict=False):
         action = actions.get(step.action)
-        if action is None or action.by_calls is None or not action.ended_by or record.started is None:
+        if action is None or action.by_calls is None or not action.ended_by or not record.may_have_run:
             continue
         taken_back = by_action.get(action.ended_by)
         outcome = taken_back.outcome if taken_back is not None else None

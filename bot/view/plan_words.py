@@ -150,6 +150,11 @@ class PlanWords:
         """
         return ", then ".join(self.step(step) for step in plan.steps)
 
+    def ran(self, incident: Incident) -> str:
+        """Return what the steps do that ran, or may have run, in a few words; empty where nothing did."""
+        steps = zip(incident.proposal.plan.steps if incident.proposal else (), incident.steps, strict=False)
+        return ", then ".join(self.step(step) for step, record in steps if record.may_have_run)
+
     def impact(self, step: Step) -> str:
         """Return what a step does to the node and to what runs there."""
         action = self.actions.get(step.action)

@@ -80,7 +80,7 @@ class UndoProposer:
             raise MissingRight(f"The login on {node.name} may not run what undoing needs.", f"sudoers: {lines}")
         undone = [act.step for act in done]
         begun = zip(incident.steps, incident.proposal.plan.steps, strict=False)
-        kept = [step.action for record, step in begun if record.started is not None and step not in undone]
+        kept = [step.action for record, step in begun if record.may_have_run and step not in undone]
         evidence = tuple(
             unit_state_evidence(step, facts) for step, facts in zip(steps, seen.facts[len(done) :], strict=True)
         )
@@ -97,7 +97,7 @@ class UndoProposer:
         return await self._open_incident(incident, approval, Triaged(verdict, incident.playbook, version), proposal)
 
     def _steps_to_undo(self, incident: Incident) -> tuple[UndoableStep, ...]:
-        """The steps that were begun and have a lasting effect."""
+        """The steps that may have run and have a lasting effect."""
         if not incident.steps or incident.proposal is None:
             raise NothingToUndo(f"Incident {incident.id} changed nothing.")
         if not incident.ended:

@@ -15,13 +15,14 @@ from bot.causes import CAUSES
 from bot.demo.cluster.pod import DemoPod
 from bot.domain.action import Step
 from bot.domain.errors import NothingToUndo
-from bot.domain.events import Escalated, PlanProposed, PlanWithheld, Resolved, StepSkipped, StepVerified
+from bot.domain.events import Escalated, PlanProposed, PlanWithheld, Resolved, StepFailed, StepSkipped, StepVerified
 from bot.domain.node import Node
 from bot.domain.policy import Approval
 from bot.library.remedies import remedy_fault
 from bot.response.decision.undo_proposer import UndoProposer
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.proposal import Proposer
+from bot.view.plan_words import PlanWords
 from tests.directories import Always
 from tests.nodes.draining import NAME, PLAYBOOK, POLICY, DrainStage, drain_stage, worker
 
@@ -74,6 +75,19 @@ async def test_undo_opens_what_it_cordoned_and_only_that(tmp_path: Path) -> None
             here.since["began"] += again.after
         assert isinstance((await here.record.find(undo.id)).ending, Resolved)
         assert here.cluster.patched == [f"{NAME} unschedulable=True", f"{NAME} unschedulable=None"]
+
+
+async def test_undo_leaves_what_somebody_else_cordoned_after_the_bot_could_not(tmp_path: Path) -> None:
+    async with sick(tmp_path) as here:
+        await here.proposed()
+        await here.approve()
+        here.cluster.rights -= {("patch", "nodes")}
+        done = await here.run(here.runner())
+        assert isinstance(done.steps[0].outcome, StepFailed)
+        here.cluster.nodes[NAME].unschedulable = True
+        assert not PlanWords(ACTIONS).undo(done).steps
+        with pytest.raises(NothingToUndo):
+            await undoing(here).propose(done, Approval("terminal:bob", "clean up"))
 
 
 async def test_node_that_somebody_else_cordoned_is_not_offered_and_never_opened(tmp_path: Path) -> None:

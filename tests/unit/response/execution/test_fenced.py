@@ -275,8 +275,9 @@ def test_plan_of_which_nothing_ran_was_not_carried_out_and_neither_was_its_undo(
     wire, node = lines(stage), stage.nodes["n1"]
     wire.late = 99
     approve(stage)
-    assert isinstance(failed := advanced(stage).steps[0].outcome, StepFailed)
+    assert isinstance(failed := (done := advanced(stage)).steps[0].outcome, StepFailed)
     assert (failed.never_ran, node.stopped) == (True, 0)
+    assert (PlanWords(ACTIONS).ran(done), PlanWords(ACTIONS).undo(done).steps) == ("", ())
     wire.late = 0
     stage.propose("two", "n1")
     do(stage, stage.responder().decide("two", ANN))
