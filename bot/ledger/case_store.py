@@ -44,7 +44,7 @@ class CaseStore(Store):
         row = {"incident": incident, "digest": digest, "body": body}
         with self.database.writing() as connection:
             if connection.execute(_IS_THERE, {"of_incident": incident, "of_digest": digest}).first() is None:
-                connection.execute(insert(KEPT_CASES), row | {"kept_at": self.database.now(connection)})
+                connection.execute(insert(KEPT_CASES), row | {"kept_at": self.stamp(connection)})
         return digest
 
     @on_thread
@@ -66,7 +66,7 @@ class CaseStore(Store):
 
         Raises: LedgerUnavailable when the database cannot be used.
         """
-        return forget(self.database, KEPT_CASES, _OLD, kept_for, dry_run)
+        return forget(self, KEPT_CASES, _OLD, kept_for, dry_run)
 
 
 def stored_cases(connection: Connection) -> Iterator[tuple[str, str, str]]:

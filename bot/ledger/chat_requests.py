@@ -11,9 +11,8 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.dialects import postgresql
 
 from bot.domain.chat_request import ChatRequest
-from bot.domain.contracts import Clock
 from bot.domain.entry import instant_of, instant_text
-from bot.ledger.database import DOORS, Database, Store, on_thread, on_thread_of
+from bot.ledger.database import DOORS, Store, on_thread, on_thread_of
 from bot.ledger.leases import LONG_AGO, Leases
 from bot.ledger.tables import CHAT_REQUESTS
 
@@ -40,8 +39,8 @@ class ChatRequestStore(Store):
     Raises: every method raises LedgerUnavailable when the database does not answer.
     """
 
-    def __init__(self, database: Database, leases: Leases, time: Clock | None = None) -> None:
-        super().__init__(database, time)
+    def __init__(self, leases: Leases) -> None:
+        super().__init__(leases.database, leases.time)
         self._leases = leases
         self._swept_at: datetime | None = None
 
@@ -55,7 +54,7 @@ class ChatRequestStore(Store):
         row: dict[str, Any] = {"id": _id(key), "key": _storable_key(key), "body": body, "done": done}
         row["runner"] = self._leases.runner
         with self.database.adding() as connection:
-            row["kept_at"] = instant_text(self.database.instant(connection, self.time))
+            row["kept_at"] = instant_text(self.instant(connection))
             if connection.dialect.name == "postgresql":
                 if connection.execute(_ADD, row).first() is not None:
                     return True
@@ -74,7 +73,7 @@ class ChatRequestStore(Store):
         """Mark a request as done; its key stays known for some days."""
         with self.database.adding() as connection:
             connection.execute(_DONE, {"of_id": _id(key)})
-            now = self.database.instant(connection, self.time)
+            now = self.instant(connection)
             if self._swept_at is None or now - self._swept_at > SWEPT_EVERY:
                 connection.execute(_OLD, {"before": instant_text(now - KNOWN_FOR)})
                 self._swept_at = now

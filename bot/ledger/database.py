@@ -201,14 +201,6 @@ class Database:
             refuse_newer(connection)
             self._refuse_other_record(connection, seen)
 
-    def now(self, connection: Connection) -> str:
-        """Return the database's time, in the format of entries."""
-        return database_time(connection)
-
-    def instant(self, connection: Connection, time: Clock | None = None) -> datetime:
-        """Return the database's time, or that of the clock that was handed in."""
-        return time() if time is not None else instant_of(self.now(connection))
-
     @contextlib.contextmanager
     def _transaction(self, writes: bool | str) -> Iterator[Connection]:
         self._refuse_other_file()  # before a new connection makes an empty one
@@ -457,9 +449,13 @@ class Store:
         self.database = database
         self.time = time
 
+    def instant(self, connection: Connection) -> datetime:
+        """Return the time."""
+        return self.time() if self.time is not None else instant_of(database_time(connection))
+
     def stamp(self, connection: Connection) -> str:
         """Return the time in the format of entries."""
-        return instant_text(self.time()) if self.time is not None else database_time(connection)
+        return instant_text(self.instant(connection))
 
 
 class HasDatabase(Protocol):

@@ -76,7 +76,7 @@ class DedupStore(Store):
         """
         alarm = _alarm_of(delivery)
         with self.database.writing() as connection:
-            now = self.database.instant(connection, self.time)
+            now = self.instant(connection)
             row = connection.execute(_ROW, _case_key(alarm)).one_or_none()
             if row is not None:
                 if row.delivery == delivery.id:
@@ -113,7 +113,7 @@ class DedupStore(Store):
         joins a verdict of the last `cooldown`.
         """
         with self.database.reading() as connection:
-            now = self.database.instant(connection, self.time)
+            now = self.instant(connection)
             known = {(row.key, row.node): row for row in connection.execute(_SIGNALS, _case_key(alarm))}
         news: dict[str, datetime] = {}
         for signal in seen:
@@ -130,7 +130,7 @@ class DedupStore(Store):
         Shape: `opened` are the nodes of which this delivery opened incidents, which say the same.
         """
         with self.database.writing() as connection:
-            now = self.database.instant(connection, self.time)
+            now = self.instant(connection)
             connection.execute(_FORGET, {"before": instant_text(now - SIGNALS_KEPT)})
             known = {
                 (row.key, row.node): (row.firing, row.since) for row in connection.execute(_SIGNALS, _case_key(alarm))
@@ -160,7 +160,7 @@ class DedupStore(Store):
         """
         alarm = _alarm_of(delivery)
         with self.database.writing() as connection:
-            now = self.database.instant(connection, self.time)
+            now = self.instant(connection)
             over_at = instant_text(alarm.occurred_at or now)
             row = connection.execute(_ROW, _case_key(alarm)).one_or_none()
             if row is not None and over_at < row.reopened_at:
@@ -197,14 +197,14 @@ class DedupStore(Store):
     def storms(self, within: timedelta) -> tuple[str, ...]:
         """Return the names of the storms that had a new case within that time."""
         with self.database.reading() as connection:
-            since = instant_text(self.database.instant(connection, self.time) - within)
+            since = instant_text(self.instant(connection) - within)
             return tuple(connection.execute(_STORMS, {"since": since}).scalars())
 
     @on_thread
     def storm(self, name: str, brakes: StormLimits) -> Storm:
         """Return the storm of that name as it stands."""
         with self.database.reading() as connection:
-            is_on = name == self._lasting_storm(connection, brakes, self.database.instant(connection, self.time))
+            is_on = name == self._lasting_storm(connection, brakes, self.instant(connection))
             cases = int(connection.execute(_IN_STORM, {"of_storm": name}).scalar_one())
             return Storm(name, is_on, cases, tuple(map(summary_of, connection.execute(_OF_STORM, {"of_storm": name}))))
 

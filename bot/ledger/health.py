@@ -87,7 +87,7 @@ def is_served(database: Database) -> bool:
     Raises: LedgerUnavailable.
     """
     with database.reading() as connection:
-        return bool(live_runners(connection, database.instant(connection)))
+        return bool(live_runners(connection, instant_of(database_time(connection))))
 
 
 def condition(url: str, patience: timedelta = PATIENCE) -> LedgerCondition:

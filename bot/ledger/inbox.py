@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,15 +12,14 @@ from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, l
 from sqlalchemy.dialects import postgresql
 
 from bot.domain.alert import Delivery
-from bot.domain.contracts import Clock
 from bot.domain.defaults import DELIVERIES_KNOWN_FOR
 from bot.domain.entry import instant_of, instant_text
 from bot.domain.errors import UnreadableEntry
 from bot.domain.intake_contracts import GivenUpDelivery, StoredDelivery
 from bot.domain.json_form import NotOfForm, read, to_json_types
 from bot.domain.safe_text import one_line
-from bot.ledger.database import DOORS, Database, on_thread, on_thread_of
-from bot.ledger.leases import SILENT, Leases, is_due, live_runners
+from bot.ledger.database import DOORS, Store, on_thread, on_thread_of
+from bot.ledger.leases import Leases, is_due
 from bot.ledger.tables import DELIVERIES
 
 SWEPT_EVERY = timedelta(hours=1)
@@ -50,24 +49,20 @@ _GIVEN_UP = select(DELIVERIES).where(GIVEN_UP).order_by(DELIVERIES.c.number.desc
 _OLD = delete(DELIVERIES).where(DELIVERIES.c.done, DELIVERIES.c.kept_at < bindparam("before"))
 
 
-@dataclass(slots=True, eq=False)
-class Inbox:
+class Inbox(Store):
     """Deliveries that are stored and not handled yet, as a runner sees them; they survive a restart.
 
-    Shape: `known_for` is how long the id of a handled delivery is kept, so that its repetition is known. `leases` say
-    which runners are alive; without them, those with a recent heartbeat are. `time` replaces the database's clock in
-    tests.
+    Shape: `leases` are the runner's, and say which others are alive. `known_for` is how long the id of a handled
+    delivery is kept, so that its repetition is known.
 
     Raises: every method raises LedgerUnavailable when the database does not answer.
     """
 
-    database: Database
-    runner: str
-    silent: timedelta = SILENT
-    time: Clock | None = None
-    leases: Leases | None = None
-    known_for: timedelta = DELIVERIES_KNOWN_FOR
-    _swept_at: datetime | None = field(default=None, init=False)
+    def __init__(self, leases: Leases, known_for: timedelta = DELIVERIES_KNOWN_FOR) -> None:
+        super().__init__(leases.database, leases.time)
+        self._leases = leases
+        self._known_for = known_for
+        self._swept_at: datetime | None = None
 
     @on_thread_of(DOORS)
     def keep(self, delivery: Delivery) -> bool:
@@ -91,7 +86,7 @@ class Inbox:
             "done": False,
         }
         with self.database.adding() as connection:
-            row["kept_at"] = instant_text(self.database.instant(connection, self.time))
+            row["kept_at"] = instant_text(self.instant(connection))
             if _add(connection, row):
                 return True
             if delivery.alarm is not None and delivery.alarm.whole:  # elsewhere an id names an event
@@ -115,7 +110,7 @@ class Inbox:
         with self.database.writing() as connection:
             found = []
             for row in self._unclaimed_rows(connection, at_once, busy):
-                values: dict[str, Any] = {"runner": self.runner}
+                values: dict[str, Any] = {"runner": self._leases.runner}
                 try:
                     found.append(_stored_delivery(row))
                 except UnreadableEntry as no:  # of another version: it must not block the rest
@@ -129,9 +124,9 @@ class Inbox:
         with self.database.writing() as connection:
             values = {"done": True, "runner": "", "body": "", "error": ""}
             connection.execute(_UPDATE, _delivery_key(delivery.source, delivery.id) | values)
-            now = self.database.instant(connection, self.time)
+            now = self.instant(connection)
             if self._swept_at is None or now - self._swept_at > SWEPT_EVERY:
-                connection.execute(_OLD, {"before": instant_text(now - self.known_for)})
+                connection.execute(_OLD, {"before": instant_text(now - self._known_for)})
                 self._swept_at = now
 
     @on_thread
@@ -139,7 +134,7 @@ class Inbox:
         """Mark it as failed, to be tried again after that time; later deliveries of its case wait for it."""
         named = {"of_source": delivery.source, "of_id": delivery.id}
         with self.database.writing() as connection:
-            due_at = instant_text(self.database.instant(connection, self.time) + retry_after)
+            due_at = instant_text(self.instant(connection) + retry_after)
             tried = connection.execute(select(DELIVERIES.c.attempts).where(*_OF), named).scalar_one_or_none() or 0
             values = {"runner": "", "due_at": due_at, "attempts": tried + 1, "error": one_line(error)}
             connection.execute(_UPDATE, named | values)
@@ -164,9 +159,8 @@ class Inbox:
             return int(connection.execute(_COUNT).scalar_one())
 
     def _unclaimed_rows(self, connection: Connection, at_once: int, busy: Collection[str]) -> list[Row[Any]]:
-        now = self.database.instant(connection, self.time)
-        alive = live_runners(connection, now, self.silent) if self.leases is None else self.leases.alive(connection)
-        others = {*alive} - {self.runner}
+        now = self.instant(connection)
+        others = self._leases.alive(connection) - {self._leases.runner}
         found: list[Row[Any]] = []
         cases: set[tuple[str, str]] = set()
         for row in connection.execute(_WAITING):

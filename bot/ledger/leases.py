@@ -12,7 +12,6 @@ import fcntl
 import hashlib
 import os
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -38,7 +37,7 @@ from bot.domain.contracts import Clock
 from bot.domain.entry import instant_text
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.safe_text import one_line
-from bot.ledger.database import Database, on_thread
+from bot.ledger.database import Database, Store, on_thread
 from bot.ledger.tables import HOLDS, INCIDENTS, LEASES, POSTS, RUNNERS
 
 SILENT = timedelta(seconds=10)  # a runner without a heartbeat for this long counts as dead
@@ -184,8 +183,7 @@ class RunnerLiveness:
         self._session.exec_driver_sql(f"SELECT pg_advisory_lock_shared({_PRESENT}, {signed})")
 
 
-@dataclass(slots=True, eq=False)
-class Leases:
+class Leases(Store):
     """Which of the programs that share a ledger handles which groups of incidents; time is the database's.
 
     Each instance belongs to a single runner. Leases only avoid double work; the ledger itself makes sure that nothing
@@ -196,11 +194,18 @@ class Leases:
     Raises: every method raises LedgerUnavailable when the database does not answer.
     """
 
-    database: Database
-    runner: str
-    silent: timedelta = SILENT
-    presence: RunnerLiveness | None = None
-    time: Clock | None = None
+    def __init__(
+        self,
+        database: Database,
+        runner: str,
+        silent: timedelta = SILENT,
+        presence: RunnerLiveness | None = None,
+        time: Clock | None = None,
+    ) -> None:
+        super().__init__(database, time)
+        self.runner = runner
+        self.silent = silent
+        self.presence = presence
 
     @on_thread
     def beat(self) -> None:
@@ -208,7 +213,7 @@ class Leases:
         if self.presence is not None:
             self.presence.enter()
         with self.database.writing() as connection:
-            now = self.database.instant(connection, self.time)
+            now = self.instant(connection)
             self._write_heartbeat(connection, now)
             connection.execute(_HOLDS, {"me": self.runner, "beat_at": instant_text(now)})
 
@@ -220,7 +225,7 @@ class Leases:
             others = {found} - {None, self.runner}
             if not by_force and others & self.alive(connection):
                 return False
-            self._write_heartbeat(connection, self.database.instant(connection, self.time))
+            self._write_heartbeat(connection, self.instant(connection))
             if found != self.runner:
                 self._write_leases(connection, [group])
             return True
@@ -229,7 +234,7 @@ class Leases:
         """Take the lease of a group that no live runner has, in a transaction of the caller."""
         found = _owner(connection, group)
         if found is None or (found != self.runner and found not in self.alive(connection)):
-            self._write_heartbeat(connection, self.database.instant(connection, self.time))
+            self._write_heartbeat(connection, self.instant(connection))
             self._write_leases(connection, [group])
 
     @on_thread
@@ -239,7 +244,7 @@ class Leases:
             if not self._unowned_groups(connection, self.alive(connection)):
                 return ()
         with self.database.writing() as connection:
-            self._write_heartbeat(connection, self.database.instant(connection, self.time))
+            self._write_heartbeat(connection, self.instant(connection))
             alive = self.alive(connection)
             cards = self._unowned_groups(connection, alive)
             if cards:
@@ -272,7 +277,7 @@ class Leases:
 
     def alive(self, connection: Connection) -> set[str]:
         """Return the live runners. This runner always counts as alive: it does not take over from itself."""
-        heard = set(live_runners(connection, self.database.instant(connection, self.time), self.silent)) - {self.runner}
+        heard = set(live_runners(connection, self.instant(connection), self.silent)) - {self.runner}
         if self.presence is not None:
             heard = self.presence.present(connection, heard)
         return heard | {self.runner}

@@ -178,13 +178,13 @@ class Ledger(Store):
     def check_claim_in_time(self, claim: Claim) -> None:
         """Raises: ApprovalExpired for a claim that is too old by the ledger's clock, or whose age is not known."""
         with self.database.reading() as connection:
-            holds.check_claim_in_time(claim, instant_of(self.stamp(connection)))
+            holds.check_claim_in_time(claim, self.instant(connection))
 
     @on_thread
     def current_hold(self, node: str, machine_id: str = "") -> Hold | None:
         """Return the hold on the node, or on the same machine under another name."""
         with self.database.reading() as connection:
-            return holds.hold_on(connection, node, machine_id, instant_of(self.stamp(connection)))
+            return holds.hold_on(connection, node, machine_id, self.instant(connection))
 
     @on_thread
     def release_node(self, hold: Hold, event: NodeReleased, by: str, end: Append | None = None) -> Entry:
@@ -195,7 +195,7 @@ class Ledger(Store):
         """
         _check_names(hold.incident, by)
         with self.database.writing() as connection:
-            now = holds.hold_on(connection, hold.node, "", instant_of(self.stamp(connection)))
+            now = holds.hold_on(connection, hold.node, "", self.instant(connection))
             if now is None or now.incident != hold.incident or now.silent_for < hold.silent_for:
                 raise Conflict(f"{hold.node} is now held by another incident.", "Look at it again.")
             if end is not None:  # which releases its node
@@ -210,7 +210,7 @@ class Ledger(Store):
         """Record a refusal; repeated refusals of a person are recorded once an hour, and the rest are counted."""
         _check_names(HOUSE, by)
         with self.database.writing() as connection:
-            written = count_refusal(connection, event, by, instant_of(self.stamp(connection)))
+            written = count_refusal(connection, event, by, self.instant(connection))
             if written is not None:
                 self._append_event(connection, HOUSE, None, written, by)
 
@@ -242,7 +242,7 @@ class Ledger(Store):
     def last_try(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
         """Return the last incident that began this plan within that time, on its node or on that machine."""
         with self.database.reading() as connection:
-            return _last_try(connection, plan, machine_id, instant_of(self.stamp(connection)) - within)
+            return _last_try(connection, plan, machine_id, self.instant(connection) - within)
 
     @on_thread
     def decision_record(self, stream: str, within: timedelta) -> DecisionRecord | None:
@@ -260,7 +260,7 @@ class Ledger(Store):
             if incident.proposal is None:
                 return DecisionRecord(incident, pulled, doubts)
             plan, machine_id = incident.proposal.plan, incident.proposal.binds.get("machine_id", "")
-            now = instant_of(self.stamp(connection))
+            now = self.instant(connection)
             held = holds.hold_on(connection, incident.node, machine_id, now)
             return DecisionRecord(incident, pulled, doubts, held, _last_try(connection, plan, machine_id, now - within))
 
@@ -268,7 +268,7 @@ class Ledger(Store):
     def proposal_record(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
         """Return what it depends on whether a plan is offered, in one read; `within` as for `last_try`."""
         with self.database.reading() as connection:
-            since = instant_of(self.stamp(connection)) - within
+            since = self.instant(connection) - within
             return ProposalRecord(
                 _last_try(connection, plan, machine_id, since),
                 names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else (),

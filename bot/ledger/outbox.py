@@ -65,7 +65,7 @@ class Outbox(Store):
         with self.database.writing() as connection:
             if self._leases is not None:
                 self._leases.take_unowned(connection, post.incident)
-            values["kept_at"] = self.database.now(connection)
+            values["kept_at"] = self.stamp(connection)
             row = _row_of_part(connection, post.incident, post.part)
             above = _place_of(_row_of_part(connection, post.incident, post.under)) if post.under else None
             if row is None:
@@ -135,7 +135,7 @@ class Outbox(Store):
     def reserve_slot(self, channel: str, apart: timedelta) -> timedelta:
         """Reserve the channel's next slot, `apart` from all others; return how long it is until then."""
         with self.database.writing() as connection:
-            now = self.database.instant(connection)
+            now = self.instant(connection)
             row = connection.execute(select(TURNS.c.free_at).where(TURNS.c.channel == channel)).scalar_one_or_none()
             free_at = instant_of(row) if row is not None else now
             at = free_at if now < free_at < now + LONGEST_TURN else now

@@ -16,7 +16,7 @@ from bot.domain.entry import Head, instant_of, instant_text
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
 from bot.domain.house_events import HOUSE, IncidentsPruned
 from bot.domain.incident import Incident
-from bot.ledger.database import Database
+from bot.ledger.database import Database, Store
 from bot.ledger.entries import append_entry, head_of
 from bot.ledger.incidents import IncidentCache
 from bot.ledger.tables import ATTEMPTS, CASES, DELIVERIES, ENTRIES, HOLDS, INCIDENTS, KEPT_CASES, LEASES, POSTS, WAVES
@@ -51,14 +51,13 @@ class Pruned:
     deliveries: int = 0
 
 
-class Pruner:
+class Pruner(Store):
     """Removes what is older than its retention; each transaction takes milliseconds."""
 
     def __init__(self, database: Database, by: str, time: Clock | None = None) -> None:
         """`by` is who removes it, as the record writes people; `time` replaces the database's clock in tests."""
-        self._database = database
+        super().__init__(database, time)
         self._by = by
-        self._time = time
         self._folds = IncidentCache()
 
     def prune_incidents(self, kept_for: timedelta, dry_run: bool = False) -> Pruned:
@@ -72,13 +71,13 @@ class Pruner:
         """
         if kept_for < SHORTEST:
             raise ValueError(f"incidents have to be kept for {SHORTEST.days} days at least")
-        with self._database.reading() as connection:
-            before = instant_text(self._database.instant(connection, self._time) - kept_for)
+        with self.database.reading() as connection:
+            before = instant_text(self.instant(connection) - kept_for)
             old = connection.execute(_OLD, {"before": before})
             sizes = Counter(str(row.group or row.id) for row in old)
         incidents = entries = 0
         for some in _batched_cards(sizes):
-            with self._database.reading() if dry_run else self._database.writing() as connection:
+            with self.database.reading() if dry_run else self.database.writing() as connection:
                 heads = self._prunable(connection, some, before)
                 entries += sum(int(connection.execute(_COUNT, {"named": name}).scalar_one()) for name in heads)
                 if heads and not dry_run:
@@ -90,7 +89,7 @@ class Pruner:
         """Forget handled deliveries older than that; raises as `incidents`."""
         if kept_for < SHORTEST:
             raise ValueError(f"deliveries have to be known for {SHORTEST.days} days at least")
-        return Pruned(deliveries=forget(self._database, DELIVERIES, _DELIVERED, kept_for, dry_run))
+        return Pruned(deliveries=forget(self, DELIVERIES, _DELIVERED, kept_for, dry_run))
 
     def _prunable(self, connection: Connection, cards: Sequence[str], before: str) -> dict[str, Head]:
         """Return the heads of these cards' incidents that may be removed; checked again: they may have changed."""
@@ -120,7 +119,7 @@ class Pruner:
 
     def _prune(self, connection: Connection, heads: dict[str, Head], cards: Sequence[str], before: str) -> None:
         noted = {name: f"{head.seq}:{head.hash}" for name, head in heads.items()}
-        pruned, now = IncidentsPruned(noted, instant_of(before)), self._database.instant(connection, self._time)
+        pruned, now = IncidentsPruned(noted, instant_of(before)), self.instant(connection)
         append_entry(connection, HOUSE, None, pruned, self._by, instant_text(now))
         groups = select(INCIDENTS.c.group).where(INCIDENTS.c.id.in_(heads), INCIDENTS.c.group != "")
         gone = list(connection.execute(groups.distinct()).scalars())
@@ -149,10 +148,10 @@ def _batched_cards(sizes: Mapping[str, int]) -> Iterator[list[str]]:
         yield some
 
 
-def forget(database: Database, table: Table, is_old: ColumnElement[bool], kept_for: timedelta, dry_run: bool) -> int:
+def forget(store: Store, table: Table, is_old: ColumnElement[bool], kept_for: timedelta, dry_run: bool) -> int:
     """Delete the rows that are old, by the parameter `before`, and return how many; a dry run only counts them."""
-    with database.reading() if dry_run else database.writing() as connection:
-        before = {"before": instant_text(database.instant(connection) - kept_for)}
+    with store.database.reading() if dry_run else store.database.writing() as connection:
+        before = {"before": instant_text(store.instant(connection) - kept_for)}
         if dry_run:
             counted = select(func.count()).select_from(table).where(is_old)
             return int(connection.execute(counted, before).scalar_one())

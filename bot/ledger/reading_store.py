@@ -52,4 +52,4 @@ class ReadingStore(Store):
     @on_thread
     def forget(self, kept_for: timedelta, dry_run: bool = False) -> int:
         """Forget looks older than that; return how many."""
-        return forget(self.database, READINGS, _OLD, kept_for, dry_run)
+        return forget(self, READINGS, _OLD, kept_for, dry_run)

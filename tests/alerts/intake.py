@@ -50,7 +50,7 @@ class Stage:
         self.lines: list[tuple[str, dict[str, Any]]] = []
         self.leases = Leases(database, "one", time=self.clock)
         self.ledger = Ledger(database, self.clock)
-        self.inbox = Inbox(database, "one", time=self.clock)
+        self.inbox = Inbox(self.leases)
         self.cases = DedupStore(database, self.clock)
         self.recorder = AlertRecorder(self.ledger)
         self.waves = WaveStore(database, self.clock)

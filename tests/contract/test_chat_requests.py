@@ -38,7 +38,7 @@ def database(database_url: str) -> Iterator[Database]:
 def chat_requests(database: Database, clock: Clock, runner: str = "one") -> ChatRequestStore:
     leases = Leases(database, runner, time=clock)
     leases.beat.now()
-    return ChatRequestStore(database, leases, clock)
+    return ChatRequestStore(leases)
 
 
 def test_request_is_taken_once_whoever_hears_of_it(database: Database, clock: Clock) -> None:

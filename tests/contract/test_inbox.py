@@ -65,7 +65,7 @@ def database(database_url: str) -> Iterator[Database]:
 
 
 def inbox(database: Database, clock: Clock, runner: str = "one") -> Inbox:
-    return Inbox(database, runner, time=clock)
+    return Inbox(Leases(database, runner, time=clock))
 
 
 def claimed(box: Inbox, at_once: int = 10, busy: tuple[str, ...] = ()) -> list[str]:
@@ -129,7 +129,7 @@ def test_claims_of_a_silent_runner_are_taken_over(database: Database, clock: Clo
 def test_alert_that_failed_while_the_clock_was_hours_ahead_is_tried_again_by_the_right_time(
     database: Database, clock: Clock
 ) -> None:
-    inbox = Inbox(database, "runner-1", time=clock)
+    inbox = Inbox(Leases(database, "runner-1", time=clock))
     inbox.keep.now(delivery(1))
     clock.now += timedelta(hours=5)
     (first,) = inbox.claim.now(10)

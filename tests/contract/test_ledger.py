@@ -32,6 +32,7 @@ from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, EntryAnch
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.ledger import Database, Ledger
+from bot.ledger.entries import database_time
 from tests.record.incidents import (
     ALERT,
     APPROVER,
@@ -219,11 +220,11 @@ def test_plan_that_holds_a_secret_cannot_be_proposed(ledger: Ledger) -> None:
 
 def test_time_is_the_databases_and_in_order(ledger: Ledger, database: Database) -> None:
     with database.reading() as connection:
-        before = database.now(connection)
+        before = database_time(connection)
     tell(ledger, WAYS[State.RESOLVED])
     times = [instant_text(entry.at) for entry in ledger.read.now(ID)]
     with database.reading() as connection:
-        after = database.now(connection)
+        after = database_time(connection)
     assert [before, *times, after] == sorted([before, *times, after])
     assert len({len(moment) for moment in times} | {len(before)}) == 1
 

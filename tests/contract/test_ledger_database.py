@@ -138,7 +138,7 @@ def test_newer_database_is_left_alone_also_by_a_program_that_has_it_open(empty_d
             Ledger(database).append.now("7k3m9x2qpw", 0, OPENING, ASKER)
         with pytest.raises(LedgerUnavailable, match="version 99"):
             database.check()  # so /readyz says why
-        assert Inbox(database, "runner").keep.now(Delivery("pagerduty", "E1", None)), (
+        assert Inbox(Leases(database, "runner")).keep.now(Delivery("pagerduty", "E1", None)), (
             "what comes is taken all the same, for the newer program"
         )
         assert len(Ledger(database).read.now("7k3m9x2qpv")) == 1

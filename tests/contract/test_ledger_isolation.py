@@ -18,6 +18,7 @@ from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.policy import Limits
 from bot.ledger import Database, Ledger
 from bot.ledger.inbox import Inbox
+from bot.ledger.leases import Leases
 from tests.contract.test_inbox import delivery
 from tests.contract.test_ledger_acting import approved
 from tests.record.postgresql import Postgresql
@@ -120,7 +121,7 @@ def test_of_two_writes_that_meet_the_later_is_decided_by_what_the_earlier_wrote(
 
 def test_delivery_that_comes_twice_at_once_is_kept_once_and_is_no_error(url: str) -> None:
     with Database.open(url) as database, ThreadPoolExecutor(8) as threads:
-        boxes = [Inbox(database, f"r{number}") for number in range(8)]
+        boxes = [Inbox(Leases(database, f"r{number}")) for number in range(8)]
         for number in range(10):
             kept = list(threads.map(lambda box, at=number: box.keep.now(delivery(at)), boxes))
             assert sorted(kept) == [False] * 7 + [True]

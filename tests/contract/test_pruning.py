@@ -327,7 +327,7 @@ def test_who_follows_the_record_misses_nothing_after_it_was_pruned(database: Dat
 
 
 def test_deliveries_that_were_seen_to_are_forgotten(database: Database) -> None:
-    box = Inbox(database, "r1", time=long_ago)
+    box = Inbox(Leases(database, "r1", time=long_ago))
     for number in (1, 2):
         box.keep.now(delivery(number))
     box.mark_done.now(delivery(1))

@@ -66,7 +66,7 @@ class Replica:
         self.sweeps = SweepScheduler(
             scheduled((SAID,), PLAYBOOK),
             cast(Any, desk),
-            ChatRequestStore(database, leases),
+            ChatRequestStore(leases),
             ReadingStore(database),
             SweepStore(database),
             tells,
@@ -121,7 +121,7 @@ async def test_a_sweep_that_a_dead_program_had_begun_is_taken_over(database_url:
         dead, heir = (Replica(database, name, desk, clock) for name in ("dead", "heir"))
         dead.leases.beat.now()
         (sweep,) = scheduled((SAID,), PLAYBOOK)
-        assert ChatRequestStore(database, dead.leases).keep.now(f"sweep-{sweep.name}-{sweep.slot(clock[0])}")
+        assert ChatRequestStore(dead.leases).keep.now(f"sweep-{sweep.name}-{sweep.slot(clock[0])}")
         await heir.sweeps.run_due_sweeps()
         assert desk.runs == 0
         dead.leases.leave.now()

@@ -15,6 +15,7 @@ import pytest
 from bot.domain.errors import LedgerUnavailable
 from bot.ledger import Database
 from bot.ledger.database import URGENT_IN_A_ROW, WriteLock
+from bot.ledger.entries import database_time
 from bot.ledger.inbox import Inbox
 from bot.ledger.leases import Leases
 from tests.contract.test_inbox import delivery
@@ -73,7 +74,7 @@ def test_thread_that_waits_for_too_long_hears_that_the_ledger_is_busy(tmp_path: 
         with pytest.raises(LedgerUnavailable, match=r"busy for longer than 0\.05 s"), database.adding():
             pass
         with database.reading() as connection:
-            assert database.now(connection)
+            assert database_time(connection)
         end.set()
         holding.result(timeout=10)
         with database.adding():
@@ -138,7 +139,7 @@ def test_heartbeats_are_heard_while_deliveries_flood_in(tmp_path: Path) -> None:
             return sum(flooded) > to
 
         def flood(thread: int) -> None:
-            box = Inbox(database, "flooded")
+            box = Inbox(Leases(database, "flooded"))
             while not floods.is_set():
                 box.keep.now(delivery(flooded[thread] * len(flooded) + thread))
                 flooded[thread] += 1

@@ -20,6 +20,7 @@ from bot.domain.fold import fold
 from bot.domain.incident import IncidentSummary
 from bot.ledger import Database, Ledger, audit
 from bot.ledger.inbox import Inbox
+from bot.ledger.leases import Leases
 from tests.alerts.bodies import SECRET, page_event, raw, signature
 from tests.record.postgresql import Postgresql
 from tests.slack.replicas import Runner, until
@@ -115,7 +116,7 @@ async def test_five_hundred_webhooks_with_a_kill_in_the_middle(tmp_path: Path, p
             with Database.open(url) as database:
                 told = await _whole(database, runners)
                 took = time.monotonic() - began
-                assert Inbox(database, "looking").waiting.now() == 0
+                assert Inbox(Leases(database, "looking")).waiting.now() == 0
                 assert audit(database).broken == ()
                 stories = [Ledger(database).read.now(one.id) for one in told]
             storm = await slack.until(
@@ -167,7 +168,7 @@ async def _whole(database: Database, runners: list[Runner]) -> tuple[IncidentSum
             return told
         await asyncio.sleep(0.5)
     states = Counter(one.state.value for one in told)
-    waiting = Inbox(database, "looking").waiting.now()
+    waiting = Inbox(Leases(database, "looking")).waiting.now()
     events = [Counter(line["event"] for line in runner.lines) for runner in runners]
     last = [line for line in runners[-1].lines if line["event"] not in ("alarm", "delivery", "incident", "checked")][
         -30:

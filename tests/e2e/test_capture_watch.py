@@ -66,7 +66,7 @@ def looks_of(patient: Patient, runner: str) -> tuple[CaptureClaims, Leases]:
     """What one of several programs at the record looks at."""
     leases = Leases(patient.database, runner)
     leases.beat.now()
-    chat_requests = ChatRequestStore(patient.database, leases)
+    chat_requests = ChatRequestStore(leases)
     return CaptureClaims(chat_requests), leases
 
 

@@ -348,7 +348,7 @@ async def test_without_a_chat_nothing_is_taken_from_those_that_share_the_record_
     """A dialog that was acknowledged right before its program died is for the next one that is in that chat."""
     readings, nobody = Readings(), memory()
     with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
-        left, outbox = ChatRequestStore(database, Leases(database, "gone")), Outbox(database)
+        left, outbox = ChatRequestStore(Leases(database, "gone")), Outbox(database)
         assert left.keep.now("sent-1", '{"metadata": "of Slack", "reason": "it burns"}')
         outbox.keep.now(Post("incident", "card", IN_SLACK.channel, {"text": "Escalated: node-1"}))
     environment = {"ALERTMANAGER_TOKEN": "t" * 20}
@@ -357,9 +357,7 @@ async def test_without_a_chat_nothing_is_taken_from_those_that_share_the_record_
         await asyncio.sleep(10 * QUICK.sweep_every)
         assert bot.logged("ready")
     with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
-        assert [kept.key for kept in ChatRequestStore(database, Leases(database, "next")).take_over_unowned.now()] == [
-            "sent-1"
-        ]
+        assert [kept.key for kept in ChatRequestStore(Leases(database, "next")).take_over_unowned.now()] == ["sent-1"]
         assert Outbox(database).waiting.now() == 1
 
 

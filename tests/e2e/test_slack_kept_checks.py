@@ -24,7 +24,7 @@ ASKED = CommandRequest("cmd-1.2", Person(ALICE.id, TEAM_ID), CHANNEL, "check nod
 def left(folder: Path, *asked: CommandRequest, ago: timedelta = timedelta(0)) -> None:
     """Leave what was asked behind, as a bot does that is killed right after its acknowledgement."""
     with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database:
-        dead = ChatRequestStore(database, Leases(database, "dead"), lambda: datetime.now(UTC) - ago)
+        dead = ChatRequestStore(Leases(database, "dead", time=lambda: datetime.now(UTC) - ago))
         for request in asked:
             assert dead.keep.now(request.key, encode_check(request, ["node-1", "node-2"]))
 

@@ -178,7 +178,7 @@ class Program:
         ledger = stage.recorder
         outbox: Any = Stored(world, Outbox(database, leases=self.leases))
         self.outbox = outbox
-        requests = Stored(world, ChatRequestStore(database, self.leases, world.clock))
+        requests = Stored(world, ChatRequestStore(self.leases))
         reach = NodeAccess(stage.wire, ACTIONS)
         preflight = Preflight(reach, stage, WholeLook(reach, stage.diagnose))
         responder = Responder(stage.policy, stage.record, ledger, reach, stage, preflight, world.clock)
@@ -188,7 +188,7 @@ class Program:
         cards = ChatCards(self.poster, outbox, ledger, stage.policy, self.log, self, ACTIONS, view)
         return desk(
             self, self.connection, self.poster, cards, responder, ledger, self.outbox, requests,
-            Inbox(database, self.name),
+            Inbox(self.leases),
             policy=stage.policy, view=view, timing=timing, log=self.log, names=tuple(stage.nodes),
         )  # fmt: skip
 

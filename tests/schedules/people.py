@@ -117,7 +117,7 @@ class People:
         await world.sleep(world.random.uniform(0, 45))
         self.replicas += 1
         leases = Leases(self.database, f"replica {self.replicas} of {key}", time=lambda: world.now)
-        chat_requests = ChatRequestStore(self.database, leases, lambda: world.now)
+        chat_requests = ChatRequestStore(leases)
         leases.beat.now()
         await world.boundary()
         if not chat_requests.keep.now(key):

@@ -344,7 +344,7 @@ async def acting_team(
         view = ViewContext(absent=absent, asks=(QUESTION,))
 
         def runs(runner: str) -> ChatHandlers:
-            team.chat_requests = Gone(ChatRequestStore(database, Leases(database, runner)))
+            team.chat_requests = Gone(ChatRequestStore(Leases(database, runner)))
             fleet(team, connection, database)
             cards = ChatCards(
                 poster,
@@ -365,7 +365,7 @@ async def acting_team(
                 ledger,
                 outbox,
                 team.chat_requests,
-                Inbox(database, "runner-1"),
+                Inbox(Leases(database, "runner-1")),
                 policy=policy,
                 view=view,
                 timing=QUICK,

@@ -45,4 +45,4 @@ class CaptureStore(Store):
 
     def _record(self, connection: Connection) -> CaptureRecord:
         captures = captures_of(self._entries.read(connection))
-        return CaptureRecord(captures, holds.brake(connection), self.database.instant(connection, self.time))
+        return CaptureRecord(captures, holds.brake(connection), self.instant(connection))

@@ -76,7 +76,7 @@ class WaveStore(Store):
     def check_claim_fits(self, incident: str, claim: Claim) -> None:
         """Raises: Braked, NodeBusy, BudgetSpent or AlreadyTried when a step could not begin now."""
         with self.database.reading() as connection:
-            now = instant_of(self.stamp(connection))
+            now = self.instant(connection)
             holds.check_open(connection, claim, now)
             holds.check_may_begin(connection, incident, claim, now)
 
@@ -113,7 +113,7 @@ class WaveStore(Store):
     def now(self) -> datetime:
         """Return the ledger's time."""
         with self.database.reading() as connection:
-            return instant_of(self.stamp(connection))
+            return self.instant(connection)
 
 
 def wave_row(wave: Wave) -> dict[str, Any]:

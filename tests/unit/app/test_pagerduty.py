@@ -16,6 +16,7 @@ from bot.domain.errors import SettingsError
 from bot.ledger import Ledger
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
+from bot.ledger.leases import Leases
 from bot.response.incident_record import null_log
 from bot.settings import Settings
 from bot.sources import settings_of
@@ -48,7 +49,7 @@ async def tell(name: str, says: str) -> None:
 @asynccontextmanager
 async def parts(pagerduty: PagerDuty, folder: Path, toml: str = "") -> AsyncIterator[tuple[PagerDutyParts, Inbox]]:
     with ledger_in(folder) as database:
-        inbox = Inbox(database, "one")
+        inbox = Inbox(Leases(database, "one"))
         stores: Any = SimpleNamespace(
             database=database,
             ledger=Ledger(database),

@@ -16,7 +16,7 @@ from bot.extras.captures.chat import CaptureChat
 from bot.extras.captures.events import CaptureAsked, CaptureEnded
 from bot.extras.captures.store import CaptureStore
 from bot.inventory import Inventory
-from bot.ledger.entries import append_entry
+from bot.ledger.entries import append_entry, database_time
 from tests.program import zombie_in as zombie
 from tests.record.audits import audit
 from tests.record.incidents import ASKER
@@ -53,7 +53,7 @@ def test_record_with_a_capture_is_whole_and_shown_as_what_it_is(older: Path) -> 
 def test_entry_of_a_capture_belongs_into_house_alone(tmp_path: Path, stream: str, says: str) -> None:
     with ledger_in(tmp_path) as database:
         with database.writing() as connection:
-            now = database.now(connection)
+            now = database_time(connection)
             append_entry(connection, stream, None, CaptureAsked(CAPTURE, "n1", 1, 2), ASKER, now)
         found = " ".join(each.says for each in audit(database).broken)
     assert (says in found, bool(found)) == (True, bool(says))

@@ -107,7 +107,7 @@ class Bench:
 
         desk, leases, background = Desk(says), Leases(self.database, name), Background(log)
         outbox: Any = Outbox(self.database, leases=leases)
-        chat_requests: Any = ChatRequestStore(self.database, leases)
+        chat_requests: Any = ChatRequestStore(leases)
         poster = Poster(cast(Calls, self.channel), outbox, QUICK, lambda: datetime.now(UTC), log)
         nothing: Any = None
         context: Any = SimpleNamespace(chat_requests=chat_requests, log=log, **of_context)

@@ -17,6 +17,7 @@ from bot.domain.errors import LedgerUnavailable, PagerDutyUnavailable
 from bot.domain.intake_contracts import StormLimits
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
+from bot.ledger.leases import Leases
 from bot.response.intake.page_poller import PagePoller
 from bot.sources.pagerduty import PagerDutyWebhook, alarm_of_page
 from tests.alerts.pagerduty import PagerDuty, account, client
@@ -69,7 +70,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
         async with AsyncExitStack() as stack:
             pagerduty = await stack.enter_async_context(account(clock=clock))
             asking = await stack.enter_async_context(client(pagerduty))
-            inbox, cases = Inbox(database, "one", time=clock), DedupStore(database, time=clock)
+            inbox, cases = Inbox(Leases(database, "one", time=clock)), DedupStore(database, time=clock)
             watch = PagePoller(
                 asking,
                 inbox,
