@@ -11,9 +11,10 @@ import hypothesis
 import pytest
 
 import tests.examples  # noqa: F401 - registers the profile
+from bot.ledger import Database
 from tests import forked
 from tests.nodes.sshd import SSHD, Sshd
-from tests.record.ledgers import ledger_url
+from tests.record.ledgers import Clock, ledger_url
 from tests.record.postgresql import BINARIES, Postgresql
 
 # What is started in the background of a script has SIGINT ignored, and so would every program that a test interrupts.
@@ -131,3 +132,16 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return ledger_url(tmp_path / "zombie.db")
     server: Postgresql = request.getfixturevalue("postgresql")
     return server.new_ledger()
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """A database with a ledger that has no entry, open."""
+    with Database.open(database_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock that stands still until it is set."""
+    return Clock()

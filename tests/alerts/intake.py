@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -113,11 +113,6 @@ class Stage:
             if one.state is State.OPENED and one.node:
                 healthy = Triaged(Verdict(one.node, Status.HEALTHY, None, None, "Healthy"))
                 await self.ledger.append(one.id, one.seq, healthy, "bot")
-
-
-def do(work: Coroutine[Any, Any, None]) -> None:
-    """Tell a story to its end."""
-    asyncio.run(work)
 
 
 def nodes(incidents: Sequence[Incident]) -> list[str]:

@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
-
-import pytest
+from datetime import timedelta
 
 from bot.extras.fleet.settings import RAREST
 from bot.ledger import Database, Leases
 from bot.ledger.chat_requests import KNOWN_FOR, SWEPT_EVERY, ChatRequestStore
+from tests.record.incidents import BEGAN_AT
+from tests.record.ledgers import Clock
 
-BEGAN_AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 DEAD = timedelta(minutes=1)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = BEGAN_AT
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    with Database.open(database_url) as opened:
-        yield opened
 
 
 def chat_requests(database: Database, clock: Clock, runner: str = "one") -> ChatRequestStore:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -18,19 +17,11 @@ from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import GIVEN_UP, Inbox
 from bot.ledger.ledger_counts import LedgerCounts
 from bot.ledger.tables import DELIVERIES
-from tests.record.ledgers import ledger_in
+from tests.record.incidents import BEGAN_AT
+from tests.record.ledgers import Clock, ledger_in
 
-BEGAN_AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 BRAKES = StormLimits(cooldown=30 * MINUTE, storm_alerts=3, storm_window=5 * MINUTE)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = BEGAN_AT
-
-    def __call__(self) -> datetime:
-        return self.now
 
 
 def delivery(
@@ -51,17 +42,6 @@ def delivery(
         raised_by=Reporter("PX", "Ann"),
     )
     return Delivery("pagerduty", f"E{number}", alarm, "incident.triggered")
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    with Database.open(database_url) as opened:
-        yield opened
 
 
 def inbox(database: Database, clock: Clock, runner: str = "one") -> Inbox:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -16,30 +16,10 @@ from bot.domain.policy import Limits
 from bot.domain.post import Post
 from bot.ledger import Database, Leases, Ledger, Outbox
 from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
+from tests.record.ledgers import Clock
 
 SILENT = timedelta(seconds=10)
 SOON = timedelta(seconds=1)
-
-
-class Clock:
-    """The time of a whole run."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    with Database.open(database_url) as opened:
-        yield opened
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -58,12 +57,6 @@ def test_ended_incidents_are_listed_by_their_last_news_and_open_ones_always(ledg
     for since, names in ((ended.updated_at, {ID, ended.id}), (ended.updated_at + timedelta(milliseconds=1), {ID})):
         assert {line.id for line in ledger.incidents.now(since=since)} == names
     assert ledger.incidents.now(since=ended.updated_at, only_open=True) == ledger.incidents.now(only_open=True)
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    with Database.open(database_url) as opened:
-        yield opened
 
 
 @pytest.fixture

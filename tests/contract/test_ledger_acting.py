@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -32,12 +31,6 @@ from bot.ledger import Database, Ledger, audit
 from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
 
 FIRST = StepStarted(1)
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    with Database.open(database_url) as opened:
-        yield opened
 
 
 def approved(ledger: Ledger, incident: str, node: str, steps: tuple[Step, ...] = STEPS) -> int:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
 from sqlalchemy import Connection
 
 from bot.domain.action import Plan
@@ -20,12 +18,6 @@ from bot.ledger.entries import head_of
 from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
 
 PLAN = Plan("node-1", STEPS)
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    with Database.open(database_url) as opened:
-        yield opened
 
 
 def doubting(connection: Connection) -> Doubts:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from bot.domain.alert import BOT
@@ -19,12 +17,6 @@ from tests.record.incidents import ASKER, OPENING, WAYS, by_whom
 OLD, NEW = "7k3m9x2qpv", "8k3m9x2qpv"
 WITHDRAWN = Append(OLD, 3, (Cancelled(f"It is read again, as incident {NEW}."),), BOT)
 OPENED = Append(NEW, 0, (OPENING,), ASKER)
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    with Database.open(database_url) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -20,12 +19,6 @@ CARD = Post("7k3m9x2qpv", "card", "C1", {"text": "reading…", "blocks": [{"type
 VERDICT = Post("7k3m9x2qpv", "card", "C1", {"text": "node-1: CRITICAL"})
 DETAILS = Post("7k3m9x2qpv", "details-1", "C1", {"text": "details"}, under="card")
 PLACE = MessageRef("C1", "1700000000.000100")
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    with Database.open(database_url) as opened:
-        yield opened
 
 
 @pytest.fixture

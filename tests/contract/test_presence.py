@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from bot.domain.events import AlertReceived
 from bot.ledger import Database, Leases, Ledger
 from bot.ledger.leases import RunnerLiveness
@@ -28,12 +26,6 @@ leases.beat.now()
 print(len(leases.claim.now()), flush=True)
 sys.stdin.readline()
 """
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    with Database.open(database_url) as opened:
-        yield opened
 
 
 @contextmanager

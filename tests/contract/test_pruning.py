@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -36,12 +35,6 @@ from tests.contract.test_ledger_acting import FIRST, approved, claim
 from tests.record.incidents import ALERT, ASKER
 
 YEAR = timedelta(days=365)
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    with Database.open(database_url) as opened:
-        yield opened
 
 
 def long_ago() -> datetime:

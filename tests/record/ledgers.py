@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bot.ledger.database import Database
+from tests.record.incidents import BEGAN_AT
+
+
+class Clock:
+    """A clock that stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.now = BEGAN_AT
+
+    def __call__(self) -> datetime:
+        return self.now
 
 
 @cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import zlib
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -68,12 +67,6 @@ class Bot:
 
         node = Node(name, "10.0.0.1", labels={"role": role})
         return await self.extra.beside(diagnose)(node, playbook, lambda _: None)
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    with Database.open(database_url) as opened:
-        yield opened
 
 
 async def peers(bot: Bot, count: int = FEWEST_PEERS, role: str = "gpu") -> None:

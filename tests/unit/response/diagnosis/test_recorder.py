@@ -22,7 +22,7 @@ from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.incident_record import OVER_BY_NOW, IncidentRequest, null_log
 from bot.response.intake.alert_recorder import incident_id
-from tests.alerts.intake import Stage, do
+from tests.alerts.intake import Stage
 from tests.record.incidents import ASKER, BEGAN_AT, HEALTHY, NODE, PLAN, VERDICT
 
 PLAYBOOK = Playbook("node-health", "", 3, (), (), ())
@@ -61,101 +61,74 @@ async def judge(
     return await recorder.record(await now(stage), verdict, PLAYBOOK)
 
 
-def test_verdict_and_offer_stand_on_record(intake: Stage) -> None:
-    async def story() -> None:
-        await opened(intake)
-        incident = await judge(intake)
-        assert (incident.state, incident.playbook, incident.proposal) == (State.PROPOSED, "node-health", PROPOSED)
-        assert await judge(intake, HEALTHY) == incident, "judged once"
-
-    do(story())
+async def test_verdict_and_offer_stand_on_record(intake: Stage) -> None:
+    await opened(intake)
+    incident = await judge(intake)
+    assert (incident.state, incident.playbook, incident.proposal) == (State.PROPOSED, "node-health", PROPOSED)
+    assert await judge(intake, HEALTHY) == incident, "judged once"
 
 
-def test_alert_that_joins_meanwhile_loses_no_verdict(intake: Stage) -> None:
-    async def story() -> None:
-        await opened(intake)
-        incident = await judge(intake, meanwhile=[AlertJoined(replace(ALERT, id="Q2"))])
-        assert (incident.state, len(incident.alerts)) == (State.PROPOSED, 2)
-
-    do(story())
+async def test_alert_that_joins_meanwhile_loses_no_verdict(intake: Stage) -> None:
+    await opened(intake)
+    incident = await judge(intake, meanwhile=[AlertJoined(replace(ALERT, id="Q2"))])
+    assert (incident.state, len(incident.alerts)) == (State.PROPOSED, 2)
 
 
-def test_verdict_without_a_plan_is_the_end(intake: Stage) -> None:
-    async def story() -> None:
-        await opened(intake)
-        incident = await judge(intake, HEALTHY)
-        assert (incident.state, incident.ended) == (State.TRIAGED, True)
-
-    do(story())
+async def test_verdict_without_a_plan_is_the_end(intake: Stage) -> None:
+    await opened(intake)
+    incident = await judge(intake, HEALTHY)
+    assert (incident.state, incident.ended) == (State.TRIAGED, True)
 
 
-def test_what_is_withheld_from_the_beginning_is_never_offered(intake: Stage) -> None:
-    async def story() -> None:
-        await opened(intake, withheld="Route 1 is read-only.")
-        incident = await judge(intake)
-        assert (incident.withheld, incident.ended) == (PlanWithheld("Route 1 is read-only."), True)
-
-    do(story())
+async def test_what_is_withheld_from_the_beginning_is_never_offered(intake: Stage) -> None:
+    await opened(intake, withheld="Route 1 is read-only.")
+    incident = await judge(intake)
+    assert (incident.withheld, incident.ended) == (PlanWithheld("Route 1 is read-only."), True)
 
 
-def test_nothing_is_offered_once_the_alert_is_over(intake: Stage) -> None:
-    async def story() -> None:
-        await opened(intake)
-        await intake.ledger.append(ID, 1, AlertCleared(ALERT.kind, "Q1"), BOT)
-        assert (await judge(intake)).withheld == PlanWithheld(OVER_BY_NOW)
-
-    do(story())
+async def test_nothing_is_offered_once_the_alert_is_over(intake: Stage) -> None:
+    await opened(intake)
+    await intake.ledger.append(ID, 1, AlertCleared(ALERT.kind, "Q1"), BOT)
+    assert (await judge(intake)).withheld == PlanWithheld(OVER_BY_NOW)
 
 
-def test_offer_is_called_off_where_the_alert_ended_while_it_was_made(intake: Stage) -> None:
-    async def story() -> None:
-        await opened(intake)
-        incident = await judge(intake, meanwhile=[AlertCleared(ALERT.kind, "Q1")])
-        assert (incident.state, incident.is_over) == (State.CANCELLED, True)
-
-    do(story())
+async def test_offer_is_called_off_where_the_alert_ended_while_it_was_made(intake: Stage) -> None:
+    await opened(intake)
+    incident = await judge(intake, meanwhile=[AlertCleared(ALERT.kind, "Q1")])
+    assert (incident.state, incident.is_over) == (State.CANCELLED, True)
 
 
-def test_verdict_and_offer_are_one_transaction(intake: Stage) -> None:
-    async def story() -> None:
-        await opened(intake)
-        before = (await intake.ledger.changed()).cursor
-        await judge(intake)
-        kinds = [entry.kind for entry in await intake.ledger.read(ID)]
-        assert kinds == ["AlertReceived", "Triaged", "PlanProposed"]
-        assert (await intake.ledger.changed()).cursor == before + 1, "nobody sees one without the other"
-
-    do(story())
+async def test_verdict_and_offer_are_one_transaction(intake: Stage) -> None:
+    await opened(intake)
+    before = (await intake.ledger.changed()).cursor
+    await judge(intake)
+    kinds = [entry.kind for entry in await intake.ledger.read(ID)]
+    assert kinds == ["AlertReceived", "Triaged", "PlanProposed"]
+    assert (await intake.ledger.changed()).cursor == before + 1, "nobody sees one without the other"
 
 
 REQUEST = IncidentRequest("terminal", "7k3m9x2qpv", ASKER, f"check {NODE}", "node-health")
 UNRECORDED = REQUEST.unrecorded(NODE, BEGAN_AT)
 
 
-def test_check_that_is_through_becomes_an_incident_with_its_verdict(intake: Stage) -> None:
-    async def story() -> None:
-        read = replace(HEALTHY, snapshot=Snapshot(NODE, BEGAN_AT, timedelta(seconds=5)))
-        incident = await VerdictRecorder(intake.ledger, None, null_log).record(UNRECORDED, read, PLAYBOOK)
-        assert (incident.verdict, incident.ended, incident.group) == (HEALTHY, True, REQUEST.group)
-        assert (incident.alert.kind, incident.alert.asked_by) == ("terminal", ASKER)
-        assert incident.triage is not None
-        triage = (incident.triage.playbook, incident.triage.playbook_version, incident.triage.taken_at)
-        assert triage == ("node-health", 3, BEGAN_AT)
-
-    do(story())
+async def test_check_that_is_through_becomes_an_incident_with_its_verdict(intake: Stage) -> None:
+    read = replace(HEALTHY, snapshot=Snapshot(NODE, BEGAN_AT, timedelta(seconds=5)))
+    incident = await VerdictRecorder(intake.ledger, None, null_log).record(UNRECORDED, read, PLAYBOOK)
+    assert (incident.verdict, incident.ended, incident.group) == (HEALTHY, True, REQUEST.group)
+    assert (incident.alert.kind, incident.alert.asked_by) == ("terminal", ASKER)
+    assert incident.triage is not None
+    triage = (incident.triage.playbook, incident.triage.playbook_version, incident.triage.taken_at)
+    assert triage == ("node-health", 3, BEGAN_AT)
 
 
-def test_plan_is_withheld_where_nobody_offers_it(intake: Stage) -> None:
-    async def story() -> None:
-        incident = await VerdictRecorder(intake.ledger, None, null_log).record(UNRECORDED, VERDICT, PLAYBOOK)
-        assert (incident.withheld, incident.ended) == (PlanWithheld(ACTING_IS_OFF), True)
-
-    do(story())
+async def test_plan_is_withheld_where_nobody_offers_it(intake: Stage) -> None:
+    incident = await VerdictRecorder(intake.ledger, None, null_log).record(UNRECORDED, VERDICT, PLAYBOOK)
+    assert (incident.withheld, incident.ended) == (PlanWithheld(ACTING_IS_OFF), True)
 
 
 @pytest.mark.parametrize("heard", [False, True])
 @pytest.mark.parametrize("gone_at", [1, 2])
-def test_verdict_that_was_half_written_down_is_told_again_and_stands_once(
+async def test_verdict_that_was_half_written_down_is_told_again_and_stands_once(
     intake: Stage, gone_at: int, heard: bool
 ) -> None:
     class Breaks:
@@ -179,13 +152,10 @@ def test_verdict_that_was_half_written_down_is_told_again_and_stands_once(
     async def offer(*_: Any) -> PlanProposed:
         return PROPOSED
 
-    async def story() -> None:
-        broken: Any = Breaks()
-        recorder = VerdictRecorder(broken, cast("Proposer", Offering(offer)), null_log)
-        with pytest.raises(LedgerUnavailable):
-            await recorder.record(UNRECORDED, VERDICT, PLAYBOOK)
+    broken: Any = Breaks()
+    recorder = VerdictRecorder(broken, cast("Proposer", Offering(offer)), null_log)
+    with pytest.raises(LedgerUnavailable):
         await recorder.record(UNRECORDED, VERDICT, PLAYBOOK)
-        kinds = [entry.kind for entry in await intake.ledger.read(UNRECORDED.id)]
-        assert kinds == ["AlertReceived", "Triaged", "PlanProposed"]
-
-    do(story())
+    await recorder.record(UNRECORDED, VERDICT, PLAYBOOK)
+    kinds = [entry.kind for entry in await intake.ledger.read(UNRECORDED.id)]
+    assert kinds == ["AlertReceived", "Triaged", "PlanProposed"]
