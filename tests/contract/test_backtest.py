@@ -18,7 +18,8 @@ from bot.app.factories import library
 from bot.domain.builtin_playbooks import SiteRows
 from bot.domain.command import Completed
 from bot.domain.verdict import outcome_parts
-from bot.extras.cases.backtesting import WORTH_SHARING, PlaybooksChange, compared, run_backtest
+from bot.extras.cases import backtesting
+from bot.extras.cases.backtesting import PlaybooksChange, compared, run_backtest
 from bot.extras.cases.verdict_comparison import Pair
 from bot.transport.case_file import load, write
 from tests.contract.test_why import CAPTURES, CASES, FOUNDING
@@ -204,15 +205,16 @@ def test_what_is_wrong_ends_with_two_and_writes_nothing(tmp_path: Path, capsys: 
     assert not Path("o.xml").exists()
 
 
-def test_many_cases_are_shared_out_and_keep_their_order(tmp_path: Path) -> None:
-    files = []
-    for number in range(WORTH_SHARING):
+def test_many_cases_are_shared_out_and_keep_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    many, files = 24, list[Path]()
+    monkeypatch.setattr(backtesting, "WORTH_SHARING", many)
+    for number in range(many):
         files.append(tmp_path / f"{number:04}.jsonl.gz")
         shutil.copy(HEALTHY if number % 2 else FOUNDING, files[-1])
     change = PlaybooksChange((planted(tmp_path / "mine", 10**7),), "node-health")
     shared = run_backtest(change, files, processes=2)
     assert [cell.case for cell in shared] == [str(path) for path in files]
-    assert [cell.comparison.flips for cell in shared] == [not number % 2 for number in range(WORTH_SHARING)]
+    assert [cell.comparison.flips for cell in shared] == [not number % 2 for number in range(many)]
 
 
 def test_case_from_a_stranger_draws_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

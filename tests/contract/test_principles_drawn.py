@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from bot.domain.verdict import Status, Verdict
 from bot.view.words import open_points
 from tests.contract.asked import LEAK, evaluated, evaluated_again, judged
-from tests.contract.made_nodes import FOLDER, broken_root, gone_gpu, harmed, made, stalls
+from tests.contract.made_nodes import FOLDER, gone_gpu, harmed, made
 from tests.examples import up_to
 from tests.independent import kinds
 from tests.independent.cgroups import ecs_loops, holds, starves
@@ -55,41 +55,6 @@ def actions(verdict: Verdict) -> set[str]:
 
 def said(verdict: Verdict) -> str:
     return " ".join([verdict.summary, *(one.says for one in verdict.evidence)])
-
-
-def stops(verdict: Verdict) -> set[str]:
-    return actions(verdict) & {"disable_unit", "mask_unit", "reboot"}
-
-
-# --- 11: why a looper ends
-
-EXPLAINS: dict[str, Callable[[Machine, float], Machine]] = {
-    "no block is left": lambda machine, some: machine.room("/", 50 + some, 0),
-    "no inode is left": lambda machine, some: machine.room("/", 50 + some, 40, free_inodes=0),
-    "the root takes no writes": lambda machine, _: broken_root(machine),
-    "no name server answers": lambda machine, some: machine.dns(("10.0.0.2", ""), (f"10.0.{some:.0f}.3", "")),
-    "the clock is wrong": lambda machine, some: machine.clock(
-        "chronyd", "Leap status     : Not synchronised", f"System time     : {300 + some} seconds slow of NTP time"
-    ),
-}  # fmt: skip
-
-
-@drawn(8)
-@given(
-    host=HOST, name=NAMES, restarts=st.integers(900, 90_000), every=st.floats(7, 30),
-    why=st.sampled_from(sorted(EXPLAINS)), some=st.floats(1, 200),
-)  # fmt: skip
-def test_11_nothing_is_disabled_whose_end_the_node_explains(
-    host: str, name: str, restarts: int, every: float, why: str, some: float
-) -> None:
-    def looper() -> Machine:
-        return HOSTS[host]().loops(f"{name}.service", restarts, every)
-
-    verdict = evaluated(EXPLAINS[why](looper(), some).case())
-    assert verdict.status is not HEALTHY
-    assert not stops(verdict), (why, verdict.summary)
-    sibling = evaluated(looper().case())
-    assert (sibling.cause, stops(sibling)) == ("crash-looping-unit", {"disable_unit"})
 
 
 # --- 12: who holds the core of a starved queue; lines of success
@@ -209,70 +174,6 @@ def test_13_founding_case_with_an_old_driver_or_its_burst_outside_the_window_is_
         machine.log_every(newest * MINUTE - at / 1000, every * MINUTE, count, f"ena 0000:20:03.0 eth0: {line}")
     burst = evaluated(machine.case())
     assert (burst.status, burst.cause, actions(burst)) == (CRITICAL, LEAK, {"disable_unit", "reboot"})
-
-
-# --- 14: what must not be cut off stands before every reboot
-
-NUMBERS = st.integers(0, 127)
-CUT: dict[str, Callable[[int], tuple[str, ...]]] = {
-    "an array": lambda n: (f"md md{n}/md/sync_action {('recover', 'reshape', 'resync')[n % 3]} {n * 977} / 976630464",),
-    "LVM": lambda n: (f"program storage {('mdX_resync', 'pvmove', 'lvconvert')[n % 3]}",),
-    "btrfs": lambda n: (f"btrfs 6a1e-{n:02x} {('balance', 'device replace', 'device remove', 'resize')[n % 4]}",),
-    "ZFS": lambda n: (f" scan: resilver in progress since Mon Nov 23 10:00:{n % 60:02} 2026",),
-    "a firmware": lambda n: (f"program firmware {('flashrom', 'fwupdtool', 'nvflash')[n % 3]}",),
-    "packages": lambda n: (f"program packages {('apt-get', 'dnf', 'rpm', 'zypper')[n % 4]}",),
-    "a half configured package": lambda n: (f"Package: grub-{n}", "Version: 2", "Status: install ok half-configured"),
-}
-BOOTS = st.sampled_from(["6.1.0-28-amd64", "5.14.0-503.el9.x86_64", "6.8.0-45-generic"])
-
-
-@drawn(12)
-@given(stuck=st.booleans(), what=st.sampled_from(sorted(CUT)), number=NUMBERS, boot=BOOTS, at_rest=st.booleans())
-def test_14_no_reboot_is_offered_over_what_it_would_cut_off(
-    stuck: bool, what: str, number: int, boot: str, at_rest: bool
-) -> None:
-    machine = stalls(kinds.metal()) if stuck else ecs_loops(harmed(kinds.founding()), 68_300, 11.2)
-    files = (f"file vmlinuz-{boot}", f"file initrd.img-{boot}")
-    lines = (
-        (f"md md{number}/md/sync_action {'idle none' if stuck else 'check 12 / 99'}",) if at_rest else CUT[what](number)
-    )
-    verdict = evaluated(machine.unfinished(*lines, boot=files).case())
-    assert (verdict.status, "reboot" in actions(verdict)) == (CRITICAL, at_rest), (lines, verdict.summary)
-    assert ("No reboot is offered: " in verdict.summary) is not at_rest
-
-
-@drawn(6)
-@given(stuck=st.booleans(), boot=BOOTS, how=st.sampled_from(["no initrd", "an empty initrd", "an empty kernel"]))
-def test_14_no_reboot_is_offered_into_a_boot_that_would_not_come_up(stuck: bool, boot: str, how: str) -> None:
-    machine = stalls(kinds.metal()) if stuck else ecs_loops(harmed(kinds.founding()), 68_300, 11.2)
-    kernel, initrd = f"file vmlinuz-{boot}", f"file initrd.img-{boot}"
-    files = {
-        "no initrd": ("file vmlinuz-4.18.0-1", "file initrd.img-4.18.0-1", kernel),
-        "an empty initrd": (kernel, f"empty initrd.img-{boot}"),
-        "an empty kernel": (f"empty vmlinuz-{boot}", initrd),
-    }[how]
-    verdict = evaluated(machine.unfinished(boot=files).case())
-    assert (verdict.status, "reboot" in actions(verdict)) == (CRITICAL, False)
-    assert "the boot may not come up" in verdict.summary
-
-
-# --- 15: the mover
-
-
-@drawn(8)
-@given(
-    host=HOST, name=NAMES, kind=st.sampled_from(["timer", "path", "socket"]), restarts=st.integers(900, 20_000),
-    state=st.sampled_from(["static", "enabled", "disabled", "indirect"]),
-)  # fmt: skip
-def test_15_what_another_mover_starts_is_not_disabled_as_if_that_stopped_it(
-    host: str, name: str, kind: str, restarts: int, state: str
-) -> None:
-    verdict = evaluated(
-        HOSTS[host]().loops(f"{name}.service", restarts, 11, UnitFileState=state, TriggeredBy=f"{name}.{kind}").case()
-    )
-    assert verdict.cause == "crash-looping-unit"
-    assert stops(verdict) <= {"mask_unit"}
-    assert f"{name}.{kind}" in said(verdict) or stops(verdict) == {"mask_unit"}
 
 
 # --- 16: the holder of what is used up

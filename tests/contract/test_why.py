@@ -19,11 +19,15 @@ from bot.transport.case_file import load
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 CASES = sorted([*(CAPTURES / "nodes").glob("*.jsonl.gz"), *(CAPTURES / "cases").glob("*.jsonl.gz")])
+NAMES = {path: path.name.split(".")[0] for path in CASES}
 LIBRARY = library()
 FOUNDING = CAPTURES / "cases" / "form-2--leaked-memory-cgroups.jsonl.gz"
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.name.split(".")[0])
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=NAMES[path], marks=[pytest.mark.long] if at % 3 else []) for at, path in enumerate(CASES)],
+)
 def test_every_change_that_is_told_has_the_outcome_that_is_told(path: Path) -> None:
     case, playbook = load(path), LIBRARY.get("node-health")
     told = find_changes(case, playbook)
@@ -37,7 +41,7 @@ def test_every_change_that_is_told_has_the_outcome_that_is_told(path: Path) -> N
     assert [each.size for each in told.changes] == sorted(each.size for each in told.changes)
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.name.split(".")[0])
+@pytest.mark.parametrize("path", CASES, ids=NAMES.get)
 def test_cause_looks_at_the_probes_that_it_names_and_at_no_other(path: Path) -> None:
     playbook = LIBRARY.get("node-health")
     snapshot = replay(load(path), playbook).verdict.snapshot

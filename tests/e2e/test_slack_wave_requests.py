@@ -211,6 +211,27 @@ async def test_program_that_ends_while_nodes_are_checked_leaves_a_card_that_says
         assert await fleet.waves() == []
 
 
+async def test_brake_stops_a_wave_that_runs_and_who_asked_for_it_does_not_resume_it(tmp_path: Path) -> None:
+    async with fleet_of(tmp_path) as (slack, team, fleet):
+        offer = await planned(slack, team, fleet)
+        await team.decides("bob", offer)
+        await slack.until(lambda: team.cards("running"), what="a wave that runs")
+        await team.ledger.append(HOUSE, None, BrakePulled("odd"), f"slack:{TEAM}/{BOB}")
+        running = asyncio.create_task(fleet.carry_on())
+        stopped = await slack.until(lambda: next(iter(team.cards("stopped")), None), what="a wave that stopped")
+        assert "pulled the brake" in json.dumps(stopped.blocks)
+        assert done(team) == []
+        await team.decides("alice", stopped, "wave-resume")
+        await team.told("alice", "SelfApproval")
+        await team.decides("bob", stopped, "wave-resume")
+        await team.told("bob", "Braked")
+        await team.ledger.append(HOUSE, None, BrakeReleased("over"), f"slack:{TEAM}/{BOB}")
+        await team.decides("bob", stopped, "wave-resume")
+        await team.card("At the end 3 of 3 were cured.")
+        await running
+        assert sorted(done(team)) == ["node-1", "node-2", "node-3"]
+
+
 @pytest.mark.parametrize("person", ["bob", "carol"])
 async def test_wave_is_stopped_while_slack_does_not_say_who_may_and_goes_on_only_by_an_approver(
     tmp_path: Path, person: str
