@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from dataclasses import MISSING, fields
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bot.domain.entry import (
     FORMS,
@@ -22,11 +19,9 @@ from bot.domain.entry import (
     event_of,
     kind_of,
 )
-from bot.domain.errors import UnreadableEntry
 from bot.extras.captures.events import KINDS as CAPTURE_KINDS
 from bot.extras.marks.marks import KINDS as MARK_KINDS
 from bot.extras.waves.events import KINDS as WAVE_KINDS
-from tests.examples import up_to
 from tests.record.incidents import CAPTURE_EVENTS, MARK_EVENTS, WAVE_EVENTS
 
 OF_OTHERS = (*WAVE_EVENTS, *CAPTURE_EVENTS, *MARK_EVENTS)
@@ -82,13 +77,3 @@ def test_entry_of_the_first_version_is_read(event: Event) -> None:
     first = {name: value for name, value in body.items() if name in named | {"form"}}
     assert len(named) == len(ALWAYS_THERE[kind_of(event)])
     assert kind_of(read(kind_of(event), first)) == kind_of(event)
-
-
-@settings(max_examples=up_to(150), deadline=None)
-@given(st.sampled_from(OF_OTHERS), st.data())
-def test_damaged_entry_is_read_or_said_to_be_unreadable(event: Event, data: st.DataObject) -> None:
-    body: dict[str, Any] = json.loads(canonical_body(body_of(event)))
-    key = data.draw(st.sampled_from(sorted(body)))
-    body[key] = data.draw(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just([{}]))
-    with contextlib.suppress(UnreadableEntry):
-        assert isinstance(read(kind_of(event), body), type(event))

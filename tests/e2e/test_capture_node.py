@@ -1,30 +1,20 @@
 """A rolling capture over real SSH: it outlives whoever asked, finds what was planted, and leaves nothing behind."""
 
-import asyncio
 import shutil
 import subprocess
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bot.domain.errors import (
-    BudgetSpent,
     CannotRead,
-    CannotTell,
     MissingRight,
     NodeBusy,
-    Unreachable,
 )
-from bot.domain.node import Node
 from bot.domain.root_command import root_argv
 from bot.extras.captures.capture_fold import RollingState
-from bot.extras.captures.capture_watch import RollingWatch
 from bot.extras.captures.recorder_commands import RollingRequest, start_argv
-from bot.extras.captures.ring_access import RingAccess
-from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.words import lines
 from tests.nodes.ring import ANN, FAKE, Patient
 from tests.nodes.sshd import OWN_LOGIN
@@ -160,76 +150,3 @@ def test_a_unit_that_was_started_anew_by_somebody_is_not_ours(patient: Patient) 
     assert patient.recording() == runs
     subprocess.run([patient.places.systemctl[0], "stop", "zombie-capture.service"], check=True, timeout=30)
     shutil.rmtree(patient.ring)
-
-
-def test_a_program_that_died_while_it_started_one_is_followed_by_the_next(patient: Patient) -> None:
-    patient.allow()
-
-    async def died() -> None:
-        control = patient.control()
-        run = control.access.run
-
-        async def runs_and_dies(*words: Any) -> Any:
-            await run(*words)
-            raise KeyboardInterrupt
-
-        object.__setattr__(control, "access", Dying(control.access, runs_and_dies))
-        await control.ask(patient.node, RollingRequest(1, 1), ANN)
-
-    with pytest.raises(KeyboardInterrupt):
-        asyncio.run(died())
-    assert patient.kinds() == ["CaptureAsked", "CaptureStarting"]
-    rolling = patient.show("capture000").rolling
-    assert rolling.state is RollingState.RUNNING
-    assert rolling.since_usec > 0
-    assert patient.stop("capture000").rolling.is_over
-    patient.must_be_clean()
-
-
-class Dying:
-    """An access that runs a command, and then is no more."""
-
-    def __init__(self, access: RingAccess, run: Any) -> None:
-        self.look, self.places, self.run = access.look, access.places, run
-
-
-def test_a_node_that_cannot_be_reached_leaves_it_on_record_as_it_is(patient: Patient) -> None:
-    patient.allow()
-    capture = patient.start()
-    patient.sshd.stop()
-    with pytest.raises(Unreachable):
-        patient.show(capture)
-    patient.sshd.start()
-    assert patient.show(capture).rolling.state is RollingState.RUNNING
-    patient.before = set(patient.sshd.processes())
-    patient.stop(capture)
-    patient.must_be_clean()
-
-
-def test_limits_are_kept(patient: Patient) -> None:
-    patient.allow()
-    capture = patient.start()
-    with pytest.raises(NodeBusy, match=capture):
-        patient.start()
-    patient.limits = CaptureSettings(at_once=1)
-    other = Node("other", "127.0.0.1", 1)
-    with pytest.raises(BudgetSpent, match="at_once"):
-        asyncio.run(patient.control().ask(other, RollingRequest(), ANN))
-    patient.limits = CaptureSettings(most_hours=6)
-    with pytest.raises(BudgetSpent, match="most_hours"):
-        asyncio.run(patient.control().ask(other, RollingRequest(12), ANN))
-    patient.stop(capture)
-
-
-def test_another_machine_behind_the_name_gets_no_command(patient: Patient) -> None:
-    patient.allow()
-    capture = patient.start()
-    runs = patient.recording()
-    rolling = asyncio.run(patient.control().find(capture))
-    assert rolling.started is not None
-    elsewhere = replace(rolling, started=replace(rolling.started, machine_id="f" * 32))
-    with pytest.raises(CannotTell, match="Another machine"):
-        asyncio.run(RollingWatch(patient.control()).look(patient.node, elsewhere))
-    assert patient.recording() == runs
-    patient.stop(capture)
-    patient.must_be_clean()

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-import asyncssh
 import pytest
 
 from bot.demo.fleet import FLEET, Fleet, running
@@ -88,31 +87,6 @@ def check_answers(name: str, runs: dict[tuple[str, int], Completed], finished: b
     assert (runs["mpstat", 0].failure is None) == bool(state.system.sysstat)
 
 
-async def test_strict_client_gets_every_answer_of_every_node_in_its_frame(fleet: Fleet) -> None:
-    known_hosts = asyncssh.read_known_hosts(str(fleet.known_hosts))
-
-    async def ask(name: str) -> None:
-        script = QUESTIONS.script(NONCE)
-        async with asyncssh.connect(
-            ADDRESS,
-            fleet.servers[name].port,
-            username=USER,
-            client_keys=[str(fleet.key)],
-            known_hosts=known_hosts,
-            agent_path=None,
-            config=[],
-        ) as connection:
-            process = await connection.create_process(launch_command(script), encoding=None, send_eof=False)
-            process.stdin.write(script.encode())
-            check_answers(name, *unframed((await process.stdout.read()).decode()))
-            await process.wait_closed()
-            assert process.exit_status == 0
-
-    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
-        for name in REACHABLE:
-            group.create_task(ask(name))
-
-
 async def test_openssh_runs_a_batch_and_keeps_the_lifeline(fleet: Fleet) -> None:
     script = QUESTIONS.script(NONCE)
     process = await started(openssh(fleet, REACHABLE[0], launch_command(script)))
@@ -126,11 +100,12 @@ async def test_openssh_runs_a_batch_and_keeps_the_lifeline(fleet: Fleet) -> None
     check_answers(REACHABLE[0], *unframed(lines))
 
 
-@pytest.mark.parametrize("name", REACHABLE)
-async def test_person_can_look_with_openssh(fleet: Fleet, name: str) -> None:
-    state = next(member.state for member in FLEET if member.name == name)
+async def test_person_can_look_with_openssh(fleet: Fleet) -> None:
     files = ("/proc/sys/kernel/hostname", "/proc/sys/kernel/osrelease")
-    assert await ended(openssh(fleet, name, "cat", *files)) == (0, f"{name}\n{state.system.kernel}\n", "")
+    for member in FLEET:
+        if member.fault is None:
+            name, kernel = member.name, member.state.system.kernel
+            assert await ended(openssh(fleet, name, "cat", *files)) == (0, f"{name}\n{kernel}\n", "")
 
 
 async def test_person_sees_the_founding_case_with_bare_commands(fleet: Fleet) -> None:
@@ -140,15 +115,3 @@ async def test_person_sees_the_founding_case_with_bare_commands(fleet: Fleet) ->
     assert (status, state) == (0, "UnitFileState=enabled\n")
     status, _, complaint = await ended(openssh(fleet, "ray-gpu-1a-0417", "nonsense --now"))
     assert (status, complaint) == (127, "a demo node: nonsense is not recorded here\n")
-
-
-async def test_openssh_is_refused_a_shell(fleet: Fleet) -> None:
-    status, said, _ = await ended(openssh(fleet, REACHABLE[0]))
-    assert status != 0
-    assert said == ""
-
-
-async def test_openssh_stops_at_a_changed_host_key(fleet: Fleet) -> None:
-    status, said, complaint = await ended(openssh(fleet, "web-1b-0044", "uname"))
-    assert (status, said) == (255, "")
-    assert "Host key verification failed" in complaint

@@ -31,8 +31,6 @@ from tests.record.incidents import ALERT, ASKER, VERDICT
 from tests.slack.service import Readings, serving
 from tests.slack.surroundings import POLICY, Surroundings, surroundings
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.fixture
 async def here(tmp_path: Path) -> AsyncIterator[Surroundings]:
@@ -75,53 +73,51 @@ async def test_what_is_well_is_said_to_be_and_nothing_was_touched(here: Surround
         assert (server.machine.done, server.machine.reboots) == ([], 0)
 
 
-@pytest.mark.parametrize(
-    ("changes", "name", "seen"),
-    [
-        ({"SLACK_BOT_TOKEN": "xoxb-wrong"}, "Slack bot token", "rejects it: invalid_auth"),
-        ({"SLACK_BOT_TOKEN": ""}, "Slack", "SLACK_BOT_TOKEN is not set"),
-        ({"SLACK_APP_TOKEN": "xapp-wrong"}, "Slack Socket Mode", "rejects SLACK_APP_TOKEN: invalid_auth"),
-        ({"SLACK_API_URL": "http://127.0.0.1:1/api/"}, "Slack bot token", "Slack cannot be reached"),
-        ({"ZOMBIE_DATABASE_URL": "postgresql://u:hunter2@127.0.0.1:1/z"}, "database", "cannot be read"),
-        ({"ZOMBIE_DATABASE_URL": "mysql://x"}, "database", "cannot be kept in mysql"),
-        ({"PAGERDUTY_API_TOKEN": "x", "PAGERDUTY_API_URL": "http://127.0.0.1:1"}, "PagerDuty key", "cannot be reached"),
-        ({"PAGERDUTY_API_TOKEN": "x", "PAGERDUTY_API_URL": "ftp://x"}, "PagerDuty", "neither https"),
-        ({"PROMETHEUS_URL": "http://127.0.0.1:1"}, "Prometheus", "cannot be reached"),
-        ({"PROMETHEUS_URL": "nowhere"}, "Prometheus", "is not an address"),
-    ],
+WRONG = (
+    ({"SLACK_BOT_TOKEN": "xoxb-wrong"}, "Slack bot token", "rejects it: invalid_auth"),
+    ({"SLACK_BOT_TOKEN": ""}, "Slack", "SLACK_BOT_TOKEN is not set"),
+    ({"SLACK_APP_TOKEN": "xapp-wrong"}, "Slack Socket Mode", "rejects SLACK_APP_TOKEN: invalid_auth"),
+    ({"SLACK_API_URL": "http://127.0.0.1:1/api/"}, "Slack bot token", "Slack cannot be reached"),
+    ({"ZOMBIE_DATABASE_URL": "postgresql://u:hunter2@127.0.0.1:1/z"}, "database", "cannot be read"),
+    ({"ZOMBIE_DATABASE_URL": "mysql://x"}, "database", "cannot be kept in mysql"),
+    ({"PAGERDUTY_API_TOKEN": "x", "PAGERDUTY_API_URL": "http://127.0.0.1:1"}, "PagerDuty key", "cannot be reached"),
+    ({"PAGERDUTY_API_TOKEN": "x", "PAGERDUTY_API_URL": "ftp://x"}, "PagerDuty", "neither https"),
+    ({"PROMETHEUS_URL": "http://127.0.0.1:1"}, "Prometheus", "cannot be reached"),
+    ({"PROMETHEUS_URL": "nowhere"}, "Prometheus", "is not an address"),
 )
-async def test_what_is_wrong_is_named_with_what_to_do_and_the_rest_is_still_told(
-    here: Surroundings, changes: dict[str, str], name: str, seen: str
-) -> None:
-    found = await here.examined(**changes)
-    assert (found[name].mark, seen in found[name].seen) == (Mark.WRONG, True), found[name]
-    assert found[name].to_do
-    assert "hunter2" not in str(found)
-    assert not all_well(found.values())
-    assert found["node busy"].mark is Mark.OK
 
 
-@pytest.mark.parametrize(
-    ("toml", "name", "mark", "seen"),
-    [
-        ('[policy]\napprovers = ["U0NOBODY01"]', "approvers", Mark.WRONG, "U0NOBODY01 (user_not_found)"),
-        (f'[policy]\napprovers = ["{BOT.id}"]', "approvers", Mark.WRONG, "a bot"),
-        ('[policy]\napprover_groups = ["S0NOBODY01"]', "approvers S0NOBODY01", Mark.WRONG, "cannot be read"),
-        ('[policy]\nterminal_approvers = ["x"]\n[act]\nunits = ["sshd.service"]', "units", Mark.WRONG, "never stopped"),
-        ('[policy]\nterminal_approvers = ["x"]\nacting = false', "policy", Mark.NOTE, "acting is off"),
-        ('[policy]\nterminal_approvers = ["x"]', "units", Mark.NOTE, "nothing may be stopped"),
-        ("", "policy", Mark.NOT_SET, "names no approvers"),
-        (
-            '[policy]\nterminal_approvers = ["x"]\n[ssh.act]\nkey = "gone"',
-            "login that acts",
-            Mark.WRONG,
-            "cannot be used",
-        ),
-    ],
+async def test_what_is_wrong_is_named_with_what_to_do_and_the_rest_is_still_told(here: Surroundings) -> None:
+    for changes, name, seen in WRONG:
+        found = await here.examined(**changes)
+        assert (found[name].mark, seen in found[name].seen) == (Mark.WRONG, True), found[name]
+        assert found[name].to_do
+        assert "hunter2" not in str(found)
+        assert not all_well(found.values())
+        assert found["node busy"].mark is Mark.OK
+
+
+POLICIES = (
+    ('[policy]\napprovers = ["U0NOBODY01"]', "approvers", Mark.WRONG, "U0NOBODY01 (user_not_found)"),
+    (f'[policy]\napprovers = ["{BOT.id}"]', "approvers", Mark.WRONG, "a bot"),
+    ('[policy]\napprover_groups = ["S0NOBODY01"]', "approvers S0NOBODY01", Mark.WRONG, "cannot be read"),
+    ('[policy]\nterminal_approvers = ["x"]\n[act]\nunits = ["sshd.service"]', "units", Mark.WRONG, "never stopped"),
+    ('[policy]\nterminal_approvers = ["x"]\nacting = false', "policy", Mark.NOTE, "acting is off"),
+    ('[policy]\nterminal_approvers = ["x"]', "units", Mark.NOTE, "nothing may be stopped"),
+    ("", "policy", Mark.NOT_SET, "names no approvers"),
+    (
+        '[policy]\nterminal_approvers = ["x"]\n[ssh.act]\nkey = "gone"',
+        "login that acts",
+        Mark.WRONG,
+        "cannot be used",
+    ),
 )
-async def test_policy_is_looked_through(here: Surroundings, toml: str, name: str, mark: Mark, seen: str) -> None:
-    found = await here.examined(toml)
-    assert (found[name].mark, seen in found[name].seen) == (mark, True), found[name]
+
+
+async def test_policy_is_looked_through(here: Surroundings) -> None:
+    for toml, name, mark, seen in POLICIES:
+        found = await here.examined(toml)
+        assert (found[name].mark, seen in found[name].seen) == (mark, True), found[name]
 
 
 async def test_scopes_are_those_that_slack_reports(tmp_path: Path) -> None:

@@ -99,9 +99,8 @@ def test_node_gets_the_verdict_it_was_made_for(name: str, verdicts: Mapping[str,
     assert seen == EXPECTED[name], verdict.summary
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_nothing_that_could_be_read_is_unread(name: str, verdicts: Mapping[str, Verdict]) -> None:
-    assert verdicts[name].unread == ()
+def test_nothing_that_could_be_read_is_unread(verdicts: Mapping[str, Verdict]) -> None:
+    assert {name: verdict.unread for name, verdict in verdicts.items() if verdict.unread} == {}
 
 
 @pytest.mark.parametrize("name", ["ray-gpu-1a-0417", "ray-gpu-1a-0533"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
-from dataclasses import replace
 from pathlib import Path
 
 from bot.demo.slack.people import User, UserGroup
@@ -75,23 +74,6 @@ async def test_fifty_over_two_bots_are_one_decision_and_each_of_the_others_hears
         for user in crowd:
             if user.id != first.id:
                 assert mentions(await team.told(user.id, f"{first.name} approved it")) == []
-
-
-async def test_same_envelope_twice_is_one_decision_and_one_answer(tmp_path: Path) -> None:
-    async with workspace() as slack, acting_team(slack, tmp_path) as team:
-        team.run_plans = False
-        offer = await team.proposed("node-1")
-        slack.faults.duplicates = 1
-        view = await team.dialog("bob", offer)
-        assert len(slack.asked("views.open")) == 1
-        group = slack.state.groups["S0SRE00001"]
-        slack.state.groups["S0SRE00001"] = replace(group, members=(ALICE,))
-        slack.faults.duplicates = 1
-        await slack.submit("bob", view, {"reason": "twice"})
-        await team.told("bob", "NotAnApprover")
-        await team.idle()
-        assert await team.refusals() == [(BOB, "NotAnApprover")]
-        assert len([one for one in slack.messages(ONCALL, "bob") if "NotAnApprover" in one.text]) == 1
 
 
 async def test_opening_a_dialog_locks_nothing_and_whoever_asked_may_decline(tmp_path: Path) -> None:

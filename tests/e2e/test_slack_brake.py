@@ -224,27 +224,6 @@ async def test_pull_whose_runner_died_after_it_is_not_made_again(slack: SlackWor
     assert await moves(team) == ["BrakePulled", "BrakeReleased"]
 
 
-async def test_yes_that_was_acknowledged_before_a_crash_is_said_once(slack: SlackWorkspace, team: ActingTeam) -> None:
-    team.run_plans = False
-    offer = await team.proposed("node-1")
-    view = await team.dialog("bob", offer)
-    team.chat_requests.is_gone_for = "done"
-    team.is_dying = True
-    await slack.submit("bob", view, {"reason": "it leaks"})
-    team.is_dying = False
-    for runner in ("runner-2", "runner-3"):  # the first of them dies before it has noted that it is done
-        next_run = team.restarted(runner)
-        team.chat_requests.is_gone_for = "done"
-        await next_run.decisions.resume_unfinished()
-        await team.idle()
-    (one,) = await team.ledger.incidents()
-    incident = await team.find(one.id)
-    assert incident.state == "approved"
-    assert incident.decision is not None
-    assert incident.decision.event.reason == "it leaks"
-    assert await team.refusals() == []
-
-
 async def test_submission_that_cannot_be_kept_says_so_in_the_dialog_and_decides_nothing(
     slack: SlackWorkspace, team: ActingTeam
 ) -> None:

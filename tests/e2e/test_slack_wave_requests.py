@@ -20,6 +20,7 @@ from bot.demo.slack.message import Message
 from bot.domain.errors import NothingProposed, UsageError
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.extras.fleet.fleet_request import FleetRequest
+from bot.extras.waves.events import TurnOutcome
 from bot.extras.waves.wave import Wave
 from tests.slack.acting_team import ALICE, BOB, CAROL, ONCALL, TEAM, ActingTeam, acting_team, people, with_carol
 from tests.slack.wave_team import LEAK, Fleet
@@ -260,6 +261,21 @@ async def test_whoever_slack_says_may_not_does_not_stop_a_wave(tmp_path: Path) -
         await team.decides("carol", running, "wave-stop")
         await team.told("carol", "NotAnApprover")
         assert (await wave_of(fleet)).stop is None
+
+
+async def test_node_that_became_another_is_left_alone_and_the_card_says_why(tmp_path: Path) -> None:
+    async with fleet_of(tmp_path) as (slack, team, fleet):
+        offer = await planned(slack, team, fleet)
+        first = (await wave_of(fleet)).proposal.members[0].node
+        await team.decides("bob", offer)
+        await slack.until(lambda: team.cards("running"), what="a wave that runs")
+        team.stage.nodes[first].reboot(by_us=False)
+        await fleet.carry_on()
+        closed = await team.card("At the end 2 of 3 were cured.")
+        assert f"dropped: 1: {first}" in json.dumps(closed.blocks)
+        assert first not in done(team)
+        dropped = (await wave_of(fleet)).having(TurnOutcome.DROPPED)
+        assert [turn.member.node for turn in dropped] == [first]
 
 
 async def test_stop_ends_a_sweep_whichever_program_hears_of_it(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.app.acting import acting_login, acting_rights
+from bot.app.acting import acting, acting_login, acting_rights
 from bot.app.policy_settings import policy_as_written, policy_of
+from bot.app.version import program_name
 from bot.domain.errors import SettingsError
 from bot.inventory import Inventory
 from bot.settings import Settings
@@ -122,3 +123,11 @@ def test_rule_that_is_malformed_is_said_with_its_line(tmp_path: Path, text: str,
     with pytest.raises(SettingsError, match=r"zombie\.toml:2") as no:
         settings(tmp_path, text)
     assert says in str(no.value)
+
+
+def test_readings_of_a_bot_that_serves_keep_their_cases(tmp_path: Path) -> None:
+    (tmp_path / "inventory.toml").write_text('[nodes.n1]\naddress = "127.0.0.1"\n')
+    settings = Settings.load({}, {}, tmp_path, tmp_path, settings_of())
+    known = Inventory.load(tmp_path / "inventory.toml", home=tmp_path)
+    parts = acting(settings, known, None, {"HOME": str(tmp_path)})  # type: ignore[arg-type]
+    assert parts.triage.program == program_name()

@@ -145,7 +145,7 @@ _json = st.recursive(
 
 
 @settings(max_examples=up_to(300), deadline=None)
-@given(st.sampled_from((*INCIDENT_EVENTS, *HOUSE_EVENTS, *MARK_EVENTS)), st.data())
+@given(st.sampled_from((*INCIDENT_EVENTS, *HOUSE_EVENTS, *OF_OTHERS)), st.data())
 def test_damaged_body_is_read_or_said_to_be_unreadable(event: Event, data: st.DataObject) -> None:
     body = json.loads(canonical_body(body_of(event)))
     place: Any = body

@@ -75,8 +75,8 @@ class Stage:
         control = RollingControl(way, recorder, self.limits, self.world.clock, lambda: next(self.names))
         return RollingWatch(control)
 
-    def ask(self, name: str = "n0", access: Any = None) -> Any:
-        return through(self.watch(access).control.ask(self.known.find(name), RollingRequest(1), "terminal:ann"))
+    def ask(self, name: str = "n0", access: Any = None, hours: int = 1) -> Any:
+        return through(self.watch(access).control.ask(self.known.find(name), RollingRequest(hours), "terminal:ann"))
 
     def find(self, capture: str = "capture000") -> Any:
         return through(self.watch().control.find(capture))
@@ -370,8 +370,10 @@ def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
     assert len(heard) == 1
 
 
-def test_captures_of_a_person_within_a_day_are_limited(stage: Stage) -> None:
-    stage.limits = CaptureSettings(at_once=9, most_hours=24, a_day=1)
+def test_hours_and_captures_of_a_person_within_a_day_are_limited(stage: Stage) -> None:
+    stage.limits = CaptureSettings(at_once=9, most_hours=6, a_day=1)
+    with pytest.raises(BudgetSpent, match="most_hours"):
+        stage.ask(hours=12)
     stage.ask()
     with pytest.raises(NotAllowedToAsk):
         stage.ask("n1")
