@@ -218,6 +218,18 @@ class Incident:
         return any(step.may_have_run for step in self.steps)
 
     @property
+    def was_carried_out(self) -> bool:
+        """True once its plan had its try: the node was watched after it, or its last step ran, or one failed.
+
+        One that was stopped between two steps, as by the brake, had none.
+        """
+        last = self.steps[-1] if self.steps else None
+        if last is None or not self.may_have_run or self.validation is not None:
+            return self.may_have_run
+        is_over = isinstance(last.outcome, StepVerified | StepSkipped)
+        return not self.steps_left if is_over else last.may_have_run
+
+    @property
     def beside(self) -> str:
         """What the last look at the cured node found that the plan was not for; empty where it found nothing."""
         return self.samples[-1].beside if self.samples and self.state is State.RESOLVED else ""

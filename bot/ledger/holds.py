@@ -123,7 +123,7 @@ def begun_incidents(
 def last_try(connection: Connection, claim: Claim, since: datetime) -> str | None:
     """Return the last incident that carried out this plan on this machine since then, under any of its names.
 
-    Shape: one of which it is known that no command ran did not.
+    Shape: one of which it is known that no command ran, or that it was stopped before its last step, did not.
     """
     asked = {
         "remedy": claim.remedy,
@@ -133,12 +133,12 @@ def last_try(connection: Connection, claim: Claim, since: datetime) -> str | Non
         "since": instant_text(since),
     }
     tries = connection.execute(_TRIED, asked).scalars().all()
-    return next((name for name in tries if _may_have_run(connection, name)), None)
+    return next((name for name in tries if _was_carried_out(connection, name)), None)
 
 
-def _may_have_run(connection: Connection, incident: str) -> bool:
+def _was_carried_out(connection: Connection, incident: str) -> bool:
     try:
-        return fold(read_stream(connection, incident)).may_have_run
+        return fold(read_stream(connection, incident)).was_carried_out
     except (ImpossibleEvent, UnreadableEntry):
         return True
 

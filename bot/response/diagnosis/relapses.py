@@ -68,7 +68,7 @@ def relapse_of(incident: Incident, verdict: Verdict, past: Iterable[Incident], m
         if earlier.verdict.cause != verdict.cause:
             continue
         times.note_sick(earlier.opened_at)
-        if earlier.has_begun and earlier.may_have_run:
+        if earlier.was_carried_out:
             cures.append(earlier)
         if earlier.state is State.RESOLVED and earlier.steps:
             times.note_cured(earlier.steps[-1].ended_at)

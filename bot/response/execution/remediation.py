@@ -179,7 +179,10 @@ class Remediation:
         return len(last) if len(last) < len(steps) else 0
 
     async def _begin_validation(self, incident: Incident, node: Node, now: datetime) -> Outcome:
-        """Begin to watch the node; where it belongs to a cluster, once its cluster finds it Ready in its new boot."""
+        """Begin to watch the node; where it belongs to a cluster, once its cluster finds it Ready in its new boot.
+
+        Past the time for that it is watched all the same: what keeps it from being Ready refutes the cure.
+        """
         if incident.steps_left:
             await self.stepping.ledger.beat(incident.id, self.stepping.runner)
             why = await why_not_watchable(incident, node, self.stepping.reach)
@@ -188,8 +191,6 @@ class Remediation:
             since = max(step.ended_at or step.started_at for step in incident.steps)
             if why and now < since + self.stepping.policy.reboot_deadline:
                 return AdvanceLater(pause_of(since, now), why)
-            if why:
-                return stopped(incident, f"The node cannot be watched: {why.rstrip('.')}.")
         outcomes = [step.outcome for step in incident.steps]
         skipped = [each.because for each in outcomes if isinstance(each, StepSkipped)]
         skipped += [each.otherwise for each in outcomes if isinstance(each, StepVerified) and each.otherwise]

@@ -22,6 +22,7 @@ from bot.domain.events import (
     StepFailed,
     StepStarted,
     StepVerified,
+    ValidationStarted,
 )
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
@@ -136,11 +137,29 @@ def test_remedy_that_was_undone_or_of_which_nothing_ran_did_not_fail() -> None:
     first, second = at(0, *CURED), at(9, *CURED)
     undo = replace(at(10, *CURED), undoes=second.id)
     vain = at(12, *CURED[:5], StepFailed(1, "too late", never_ran=True), Escalated("x"))
-    found = relapse(18, first, second, undo, vain)
+    braked = at(13, *CURED[:6], Escalated("Not done: reboot."))
+    found = relapse(18, first, second, undo, vain, braked)
     assert found is not None
     assert found.tried == (first.id,)
     rebooted = at(12, *CURED[:7], StepFailed(2, "too late", never_ran=True), Escalated("x"))
     assert withheld_after_reboot(now(18), VERDICT, playbook(MONTH), (rebooted,)) is None
+
+
+@pytest.mark.parametrize(
+    ("steps", "had_its_try"),
+    [
+        (CURED[4:6], False),  # stopped before its reboot
+        ((STARTED, StepFailed(1, "it runs again")), True),
+        ((*CURED[4:7], StepFailed(2, "refused", never_ran=True)), False),
+        (CURED[4:7], True),  # it may be under way
+        (CURED[4:8], True),
+        ((*CURED[4:6], ValidationStarted(DAY, waiting=1)), True),
+    ],
+)
+def test_plan_that_was_stopped_between_its_steps_was_not_carried_out(
+    steps: tuple[IncidentEvent, ...], had_its_try: bool
+) -> None:
+    assert at(0, *CURED[:4], *steps).was_carried_out == had_its_try
 
 
 # --- a reboot that did not last

@@ -342,3 +342,15 @@ async def test_plan_without_a_reboot_is_cured_only_where_its_cluster_finds_the_n
             assert isinstance(done.ending, Resolved if ready else Escalated), done.ending
             assert ready or "is not Ready in its cluster: NodeStatusUnknown" in done.ending.because  # type: ignore[union-attr]
             assert here.cluster.evicted == here.cluster.patched == []
+
+
+async def test_node_that_never_gets_ready_again_is_handed_over_and_its_plan_had_its_try(tmp_path: Path) -> None:
+    async with drain_stage(tmp_path, [worker()]) as here:
+        await here.proposed()
+        await here.approve()
+        here.cluster.nodes[NAME].ready = lambda: not here.machine.rebooted
+        done = await here.run(here.runner())
+        assert isinstance(done.ending, Escalated), done.ending
+        assert "is not Ready in its cluster" in done.ending.because
+        assert f"{NAME} stays cordoned" in done.ending.try_next
+        assert done.was_carried_out
