@@ -240,8 +240,8 @@ class Incident:
 
         Whoever notes that, and ends it, may come later: its program may have died between the two.
         """
-        if not self.has_begun or self.state is State.RESOLVED:
-            return self.has_begun and bool(self.beside)
+        if not self.may_have_run or self.state is State.RESOLVED:
+            return self.may_have_run and bool(self.beside)
         failed = any(isinstance(step.outcome, StepFailed) for step in self.steps)
         refuted = bool(self.samples) and self.samples[-1].refutes
         return failed or refuted or self.ended or self.state is State.UNKNOWN

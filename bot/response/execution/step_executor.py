@@ -101,9 +101,9 @@ class Attempts:
     Shape: `ran` are attempts whose command this program sent, or may have sent: None while its end was not heard, a
     sentence if it failed, empty if it succeeded. `ended` are attempts whose end was heard: they are never sent again.
     Attempts in `unsent` were never sent, or were refused by their fence, or the rest of them was where they are in
-    `ran_in_part`. `strange` notes that another machine
-    answered, and `said` what the last round of calls returned. `first_seen` is when this program first looked for the
-    proof of an attempt that is dated later than that.
+    `ran_in_part`. `strange` notes that another machine answered, and `said` what the last round of calls returned, or
+    why nothing was sent. `first_seen` is when this program first looked for the proof of an attempt that is dated later
+    than that.
     """
 
     ran: dict[Attempt, str | None] = field(default_factory=dict)
@@ -125,6 +125,7 @@ class Attempts:
         """Note that an attempt was not sent, so that the next attempt need not wait for its fence."""
         self.ran.pop(key, None)
         self.unsent.add(key)
+        self.said[key] = because
         return AdvanceLater(POLL, because)
 
     def never_ran(self, record: StepRecord, incident: str) -> bool:

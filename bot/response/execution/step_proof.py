@@ -150,7 +150,7 @@ class StepProof:
         if key not in self.steps.attempts.ended and self._may_run_again(incident, record, seen, now):
             return await self._send_again(incident, node, step, record, seen, now)
         if late:
-            return StepFailed(record.number, "no sign of its effect by its deadline", seen_now)
+            return StepFailed(record.number, self._deadline_words(key, action, step, record, seen), seen_now)
         return AdvanceLater(pause_of(began, now))
 
     def _may_run_again(self, incident: Incident, record: StepRecord, seen: NodeStatus, now: datetime) -> bool:
@@ -241,8 +241,10 @@ class StepProof:
 
     def _deadline_words(self, key: Attempt, action: Action, step: Step, record: StepRecord, seen: NodeStatus) -> str:
         """Say that there was no proof in time, what was heard last, and what stays as it is now."""
-        heard = self.steps.attempts.said.get(key, "") if action.by_calls else ""
-        words = "; ".join(filter(None, ("no sign of its effect by its deadline", heard)))
+        never_ran = self.steps.attempts.never_ran(record, key[0])
+        heard = self.steps.attempts.said.get(key, "") if action.by_calls or never_ran else ""
+        what = "none of its commands ran by its deadline" if never_ran else "no sign of its effect by its deadline"
+        words = "; ".join(filter(None, (what, heard)))
         return self._left_words(words, action, step, record, seen)
 
     def _left_words(self, because: str, action: Action, step: Step, record: StepRecord, seen: NodeStatus) -> str:

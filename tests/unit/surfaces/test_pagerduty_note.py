@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 from bot.domain.alert import Alert
-from bot.domain.events import Escalated, QuestionAsked
+from bot.domain.events import Escalated, QuestionAsked, StepFailed
 from bot.domain.fold import fold
-from bot.domain.incident import Incident, newest
+from bot.domain.incident import Incident, cleared_name, newest
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.surfaces.pagerduty_note import LIMIT, facts, mark, note_text, pages_of, unfixed_alert, without_head
@@ -157,6 +157,17 @@ def test_only_what_was_acted_on_and_not_fixed_is_raised() -> None:
     assert raised.summary.startswith("node-gpu-01: acted, but not fixed.")
     assert [state for state in State if unfixed_alert(of_page(PAGE, state))] == [State.ESCALATED]
     assert unfixed_alert(replace(of_page(PAGE, State.ESCALATED), steps=())) is None
+
+
+def test_plan_of_which_nothing_ran_is_raised_as_that_and_only_while_its_alert_goes_on() -> None:
+    begun = of_page(PAGE, State.ESCALATED)
+    vain = replace(begun, steps=(replace(begun.steps[0], outcome=StepFailed(1, "refused", never_ran=True)),))
+    raised = unfixed_alert(vain)
+    assert raised is not None
+    assert raised.summary.startswith("node-gpu-01: approved, but nothing was run.")
+    over = frozenset(cleared_name(alert.kind, alert.id) for alert in vain.alerts)
+    assert unfixed_alert(replace(vain, cleared=over)) is None
+    assert unfixed_alert(replace(begun, cleared=over)) is not None
 
 
 def test_facts_are_those_of_the_worst_node() -> None:

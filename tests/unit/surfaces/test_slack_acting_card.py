@@ -400,6 +400,10 @@ def test_acted_but_not_fixed_is_said_in_the_channel_too() -> None:
     assert "acted, but not fixed" in reply.message.text
     assert "Look at its console." in reply.message.text
     assert list(replies(told(*WAYS[State.PROPOSED], Escalated("Tried before.")))) == [], "nothing was done"
+    vain = StepFailed(1, "refused", never_ran=True)
+    (reply,) = replies(told(*WAYS[State.ACTING], vain, Escalated("Step 1 failed: refused.")))
+    assert "acted" not in str(reply.message.text)
+    assert "Step 1 failed: refused." in str(reply.message.text)
 
 
 @pytest.mark.parametrize(

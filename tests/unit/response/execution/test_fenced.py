@@ -276,7 +276,8 @@ def test_plan_of_which_nothing_ran_was_not_carried_out_and_neither_was_its_undo(
     wire.late = 99
     approve(stage)
     assert isinstance(failed := (done := advanced(stage)).steps[0].outcome, StepFailed)
-    assert (failed.never_ran, node.stopped) == (True, 0)
+    assert (failed.never_ran, node.stopped, done.is_unfixed) == (True, 0, False)
+    assert failed.because == "none of its commands ran by its deadline; its command came too late, and was not run"
     assert (PlanWords(ACTIONS).ran(done), PlanWords(ACTIONS).undo(done).steps) == ("", ())
     wire.late = 0
     stage.propose("two", "n1")
