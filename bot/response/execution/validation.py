@@ -38,6 +38,7 @@ MOST_BETWEEN = timedelta(seconds=60)
 SAMPLES_A_WINDOW = 5
 UNREADABLE = "not-readable"  # a failed look: it neither confirms nor refutes
 _TRY_NEXT = "The plan was carried out and did not fix it. Look at it by hand, or replace it."
+_CHECK_AGAIN = "The plan was carried out. Once what is missing can be read, check the node again."
 
 
 async def next_sample(
@@ -59,7 +60,7 @@ async def next_sample(
         return timedelta(0), _escalated_after_containment(incident, reach.actions) if contained else resolved(incident)
     looked_at = incident.sampled_at or ends_at - window  # what is recorded meanwhile, such as an answer, is no look
     if last is not None and not last.holds and looked_at >= ends_at + window:
-        return timedelta(0), Escalated(f"It is not known whether the cure holds: {_sample_words(last)}.", _TRY_NEXT)
+        return timedelta(0), Escalated(f"It is not known whether the cure holds: {_sample_words(last)}.", _CHECK_AGAIN)
     every = min(max(window / SAMPLES_A_WINDOW, timedelta(seconds=1)), MOST_BETWEEN)
     due = looked_at + every
     due = min(due, ends_at) if looked_at < ends_at else due

@@ -213,6 +213,7 @@ def test_node_that_can_no_longer_be_judged_is_not_held_for_ever(
     monkeypatch.setattr(stage, "verdict", verdict)
     done = run(stage)
     assert f"It is not known whether the cure holds: {lost.sentence}" in getattr(done.ending, "because", "")
+    assert "check the node again" in getattr(done.ending, "try_next", "")
     assert stage.ledger.current_hold.now("n1") is None
 
 
