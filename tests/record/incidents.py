@@ -211,6 +211,7 @@ CAPTURE_EVENTS: tuple[OwnEvent, ...] = (
         "its names are hidden",
         0.25,
         "ab" * 32,
+        39,
     ),
     CaptureStopping("c4p7t0re00", "ann", 12.5, 3600.0),
     CaptureEnded("c4p7t0re00", "ann stopped it", "its ring"),

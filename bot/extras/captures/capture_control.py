@@ -156,7 +156,7 @@ class RollingControl:
 
     async def record_symptom(self, event: SymptomCaught) -> None:
         """Record a symptom, unless it is on record: several programs may see it."""
-        await self._append(event, BOT, lambda now, _: not now.knows(event.symptom, event.at_mono))
+        await self._append(event, BOT, lambda now, _: not now.knows(event.symptom, event.at_mono, event.core))
 
     async def record_end(self, rolling: RollingCapture, because: str, left: str) -> RollingCapture:
         """Record the end, and return the capture's new state."""

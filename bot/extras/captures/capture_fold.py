@@ -77,9 +77,10 @@ class RollingCapture:
         """When it ends by itself; None before it was started."""
         return None if self.started_at is None else self.started_at + self.request.lasts
 
-    def knows(self, symptom: str, at_mono: float) -> bool:
+    def knows(self, symptom: str, at_mono: float, core: int = -1) -> bool:
         """True when this symptom was caught before: several programs may see it, each with its own clock error."""
-        return any(caught.symptom == symptom and abs(caught.at_mono - at_mono) < SAME_SECONDS for caught in self.caught)
+        then = (each for each in self.caught if abs(each.at_mono - at_mono) < SAME_SECONDS)
+        return any(each.symptom == symptom and (each.core == core or -1 in (each.core, core)) for each in then)
 
     def occupies_slot(self, now: datetime) -> bool:
         """True while its node, and a place within the limits, is taken by it."""
@@ -158,7 +159,7 @@ def _capture_after(before: RollingCapture, event: object, entry: Entry) -> Rolli
             state = RollingState.RUNNING if before.stopping is None else before.state
             return replace(before, state=state, since_usec=event.since_usec)
         case SymptomCaught():
-            if before.knows(event.symptom, event.at_mono):
+            if before.knows(event.symptom, event.at_mono, event.core):
                 return before
             return replace(before, caught=(*before.caught, event))
         case CaptureStopping():

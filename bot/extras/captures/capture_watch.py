@@ -260,14 +260,12 @@ class RollingWatch:
             through.add(segment.name)
             for stretch in [stretch for stretch in held if stretch.seconds >= HELD_SECONDS][:_MOST_HELD]:
                 at = look.wall(stretch.begins)
-                if at is None or (await self.control.find(rolling.id)).knows("core-held", stretch.begins):
+                if at is None or (await self.control.find(rolling.id)).knows("core-held", stretch.begins, stretch.core):
                     continue
                 said = f"core held for {stretch.seconds:.1f} s from {_clock_words(at)} UTC: {stretch.says}"
                 drawn = await self._store_sketch(rolling, stretch, runs, said)
-                event = SymptomCaught(
-                    rolling.id, "core-held", at, stretch.begins, said, error=look.clock.error, sketch=drawn
-                )
-                await self.control.record_symptom(event)
+                event = SymptomCaught(rolling.id, "core-held", at, stretch.begins, said, "", look.clock.error, drawn)
+                await self.control.record_symptom(replace(event, core=stretch.core))
         return waits
 
     async def _read_segments(

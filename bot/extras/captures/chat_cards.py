@@ -207,7 +207,8 @@ class CaptureCards:
     async def _post_caught(self, rolling: RollingCapture, caught: SymptomCaught, target: MessageTarget | None) -> None:
         """Say once what was caught, with its pictures: in its card's thread, or that of its incident's card."""
         stores, poster = self.bot.stores, self.bot.posting.poster
-        name, part, under = card_name(rolling.id), f"caught-{caught.symptom}-{round(10 * caught.at_mono)}", CARD
+        what = caught.symptom if caught.core < 0 else f"{caught.symptom}-{caught.core}"
+        name, part, under = card_name(rolling.id), f"caught-{what}-{round(10 * caught.at_mono)}", CARD
         if (told := f"{name} {part}") in self._told:
             return
         found = incident_of(await stores.ledger.incidents(node=rolling.node), rolling.node, caught.at)
@@ -215,7 +216,7 @@ class CaptureCards:
         if target is not None:
             says = caught_reply(caught, found, self.bot.posting.connection.address(place) if place is not None else "")
         else:
-            name, part, under = CAUGHT + short_id(rolling.id, caught.symptom, f"{caught.at_mono:.1f}"), CARD, ""
+            name, part, under = CAUGHT + short_id(rolling.id, what, f"{caught.at_mono:.1f}"), CARD, ""
             if place is None or not await stores.leases.take(name):  # else another program's sweep may send it as well
                 return
             target, says = MessageTarget(place.channel, place.ts), caught_reply(caught, None, "")

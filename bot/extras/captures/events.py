@@ -62,7 +62,7 @@ class SymptomCaught(OwnEvent):
 
     Shape: `at` is the symptom's time of day, `at_mono` the same by the node's CLOCK_MONOTONIC, in seconds. `error` is
     how far that may be off, None if not known. `sketch` is the content hash of the sketch of the core in question, kept
-    under the capture's id; empty if there is none.
+    under the capture's id; empty if there is none. `core` is the core that was held; -1 if there is none, or not known.
     """
 
     capture: str
@@ -73,6 +73,7 @@ class SymptomCaught(OwnEvent):
     unread: str = ""
     error: float | None = None
     sketch: str = ""
+    core: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Rolling captures: what can be asked for, which rights that takes, and how they stand on record."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -86,6 +87,9 @@ def test_a_capture_is_a_fold_of_its_entries() -> None:
     assert rolling.request == RollingRequest(12, 2, ("nic-reset",))
     assert rolling.since_usec == 101_000_000
     assert len(rolling.caught) == 1, "two programs that saw the same put it down once"
+    held = [replace(CAUGHT, symptom="core-held", core=core) for core in (39, 12, 39, -1)]
+    cores = captures_of(entries((ASKED, STARTING, *held), "house"))["abc1234567"].caught
+    assert [caught.core for caught in cores] == [39, 12], "an older program names no core"
     assert not rolling.is_over
     assert rolling.started_at is not None
     assert rolling.until == rolling.started_at + timedelta(hours=12)
