@@ -57,7 +57,6 @@ def reason_dialog(
     words: Sequence[str] = (),
     objection: str = "",
     *,
-    more: Sequence[Block] = (),
     titles: tuple[str, str] | None = None,
     read_first: bool = False,
     becomes: Sentence = (),
@@ -65,10 +64,9 @@ def reason_dialog(
     """Return the dialog.
 
     Shape: `plans` are shown whole, with every node and command; what ends comes first, and what each is bound to is in
-    the small print below the reason. `words` are paragraphs for a dialog that is about no plan, `more` blocks after
-    them. `objection` is what would refuse it now: then nothing can be sent. `titles` are those of the dialog and its
-    button, for an action of an extra's; `read_first`: its words are long, as plans are. `becomes` says
-    what becomes of a yes.
+    the small print below the reason. `words` are paragraphs for a dialog that is about no plan. `objection` is what
+    would refuse it now: then nothing can be sent. `titles` are those of the dialog and its button, for an action of an
+    extra's; `read_first`: its words are long, as plans are. `becomes` says what becomes of a yes.
     """
     title, submit = titles or _TITLES[action]
     blocks: list[Block] = [Paragraph(f"As it stands, this will be refused: {objection}")] if objection else []
@@ -81,7 +79,7 @@ def reason_dialog(
     # With the cursor in it the dialog would open at its end, below what has to be read.
     focus = not plans and action != "approve" and not read_first
     asks = "" if objection else _PLACEHOLDERS.get(action, "Why")
-    return Dialog(title, submit, (*blocks, *more), asks, tuple(_small_print(plans)), focus)
+    return Dialog(title, submit, tuple(blocks), asks, tuple(_small_print(plans)), focus)
 
 
 def plans_that_fit(plans: Sequence[PlanView], fits: Fits, words: Sequence[str] = ()) -> list[PlanView]:

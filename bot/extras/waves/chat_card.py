@@ -7,12 +7,15 @@ nodes stands there and on the card where it fits, else in a file in the card's t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from bot.chat.blocks import FEW_ENDS, REVIEW
+from bot.chat.dialog import reason_dialog
 from bot.chat.document import (
     Block,
     Button,
     ButtonRow,
+    Dialog,
     Document,
     Fits,
     Line,
@@ -92,6 +95,25 @@ def plans_on_card(plans: WavePlans, fits: Fits) -> list[Block]:
     if any(len(cell) > CELL for row in rows for cell in row):
         blocks.append(IN_FILE)
     return blocks if not plans.missing and len(blocks) <= MOST_PLAN_BLOCKS and fits(blocks) else [IN_FILE]
+
+
+def wave_dialog(
+    wave: Wave, action: str, plans: WavePlans | None, fits: Fits, objection: str = "", against: Sequence[str] = ()
+) -> Dialog:
+    """Return the dialog for a decision, measured whole, as it is sent.
+
+    Shape: `objection` is what would refuse it now, `against` what else would stop the wave now.
+    Raises: CannotTell where it has no room for all of it.
+    """
+    verb = {APPROVE: "approve", RESUME: "resume"}.get(action, "stop")
+    words, command = tuple(dialog_words(wave, action, plans, against)), f"zombie wave {verb} {wave.id}"
+    dialog = reason_dialog(action, (), words, objection, titles=TITLES.get(action), read_first=action == RESUME)
+    if action == APPROVE and plans is not None:
+        more = plans_in_dialog(plans, command, lambda blocks: fits([*dialog.blocks, *blocks]))
+        return replace(dialog, blocks=(*dialog.blocks, *more))
+    if not fits(dialog.blocks):
+        raise CannotTell("What has to be read first is too long for a dialog.", command)
+    return dialog
 
 
 def plans_in_dialog(plans: WavePlans, command: str, fits: Fits) -> list[Block]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bot.chat.context import ChatContext
-from bot.chat.dialog import Intent, reason_dialog
-from bot.chat.document import Block
+from bot.chat.dialog import Intent
 from bot.chat.people import Person
 from bot.chat.private_replies import refusal_words
 from bot.domain.chat_request import ChatRequest
@@ -21,7 +19,7 @@ from bot.domain.errors import (
     UnknownIncident,
 )
 from bot.domain.policy import Approval
-from bot.extras.waves.chat_card import RESUME, STOP, TITLES, dialog_words, plans_in_dialog
+from bot.extras.waves.chat_card import RESUME, STOP, wave_dialog
 from bot.extras.waves.chat_cards import WaveCards
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.words import DIGEST
@@ -71,12 +69,7 @@ class WaveDecisions:
         known_until, against = await self._service.look(wave)
         since = instant_text(known_until) if known_until is not None else ""
         intent = Intent(click.action, click.person.user, {wave.id: digest}, click.channel, click.thread, since=since)
-        words = tuple(dialog_words(wave, click.action, plans, against))
-        more: Sequence[Block] = ()
-        if click.action == APPROVE and plans is not None:
-            more = plans_in_dialog(plans, f"zombie wave approve {wave.id}", self._context.fits_dialog)
-        titles, read_first = TITLES.get(click.action), click.action == RESUME
-        dialog = reason_dialog(click.action, (), words, objection, more=more, titles=titles, read_first=read_first)
+        dialog = wave_dialog(wave, click.action, plans, self._context.fits_dialog, objection, against)
         await self._context.open(click, intent, dialog)  # at its top, where the plans stand
 
     async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> str:

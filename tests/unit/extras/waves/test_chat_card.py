@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 
-from bot.chat.document import Dialog, Document, Paragraph
+from bot.chat.document import Dialog, Document
 from bot.chat.service import Message
 from bot.domain.action import KEEPS, EndedItem, PlanImpact
 from bot.domain.errors import CannotTell
@@ -20,8 +21,10 @@ from bot.extras.waves.events import WaveMember, WaveProposed, WaveStopped
 from bot.extras.waves.wave import Wave, WaveState, stages_of
 from bot.extras.waves.words import PlannedNode, SharedPlan, WavePlans, wave_lines
 from bot.surfaces.slack.drawing import ALL_BLOCKS, Block, dialog_view, draw, fits
+from bot.surfaces.teams import drawing as teams
 from bot.view.plan_words import NOTHING_SEEN
 
+in_dialog, in_teams = partial(fits, dialog=True), partial(teams.fits, dialog=True)
 (IN_FILE,) = draw(Document("", (chat_card.IN_FILE,))).blocks
 AT = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 COMMANDS = ("sudo -n systemctl disable --now ecs.service", "test boot = <boot>")
@@ -49,9 +52,8 @@ def wave_card(shown: Wave, plans: WavePlans | None = None) -> Message:
     return draw(chat_card.wave_card(shown, plans, fits))
 
 
-def plans_in_dialog(plans: WavePlans, command: str, words: Sequence[str] = ()) -> list[Block]:
-    beside = [Paragraph(sentence) for sentence in words]
-    blocks = chat_card.plans_in_dialog(plans, command, lambda blocks: fits([*beside, *blocks], dialog=True))
+def plans_in_dialog(plans: WavePlans, command: str) -> list[Block]:
+    blocks = chat_card.plans_in_dialog(plans, command, lambda blocks: fits(blocks, dialog=True))
     return dialog_view(Dialog("", "", tuple(blocks)), "")["blocks"]  # type: ignore[no-any-return]
 
 
@@ -175,11 +177,26 @@ def test_large_wave_whose_nodes_end_much_has_a_dialog_that_slack_takes() -> None
     nodes = tuple(replace(node, ends=PlanImpact(rows), ends_words="Ends: " + "x" * 3_000) for node in plan.nodes)
     plans = WavePlans((replace(plan, nodes=nodes),))
     words = list(dialog_words(large, "approve", plans))
-    dialog = plans_in_dialog(plans, "", words)
-    assert len(words) + 1 + len(dialog) <= 100
+    dialog = dialog_view(chat_card.wave_dialog(large, "approve", plans, in_dialog), "")["blocks"]
+    assert len(dialog) <= 100
     assert max(map(len, words)) <= 3_000
     assert IN_FILE in dialog
     assert all(f"db-{at}.service" in " ".join(words) for at in range(40)), "no database is left out"
+
+
+@pytest.mark.parametrize("nodes", [180, 900])
+def test_dialog_of_a_wave_is_measured_with_all_that_stands_in_it(nodes: int) -> None:
+    """Teams counts the whole document."""
+    plans, large = of_nodes(nodes, "ip-10-20-30-node"), wave(WaveState.PROPOSED, nodes, "ip-10-20-30-node")
+    with contextlib.suppress(CannotTell):
+        dialog = chat_card.wave_dialog(large, "approve", plans, in_teams)
+        assert in_teams([*dialog.blocks, *dialog.small])
+
+
+def test_resumption_that_a_dialog_cannot_show_whole_says_where_to_resume() -> None:
+    with pytest.raises(CannotTell) as refused:
+        chat_card.wave_dialog(wave(WaveState.STOPPED), "wave-resume", None, in_dialog, against=["x" * 200] * 300)
+    assert refused.value.try_next == "zombie wave resume wave-abcd"
 
 
 def test_cell_that_a_card_has_to_shorten_stands_whole_in_the_file() -> None:
