@@ -147,7 +147,8 @@ def _told_apart(name: str, raw: Any) -> str:
 def _title(body: Mapping[str, Any], shared: Mapping[str, str], signals: tuple[SourceAlert, ...]) -> str:
     notes = object_in(body, "commonAnnotations")
     said = (text(body, "title"), text(notes, "summary"), text(notes, "description"), shared.get("alertname", ""))
-    return next((title[:TITLE] for title in (*said, signals[0].title) if title), "")
+    first = next((signal for signal in signals if signal.firing), signals[0])
+    return next((title[:TITLE] for title in (*said, first.title) if title), "")
 
 
 def _url(url: str) -> str:

@@ -188,7 +188,12 @@ class Intake:
         return ()
 
     async def _handle_firing(self, delivery: Delivery, alarm: AlertGroup, signals: tuple[SourceAlert, ...]) -> None:
-        named = self._named_nodes(alarm, tuple(signal for signal in signals if signal.firing) or signals)
+        current = tuple(signal for signal in signals if signal.firing) or signals
+        named = self._named_nodes(alarm, current)
+        seen = self._alerts_by_node(alarm, signals, named)
+        # Its title is often that of its first alert, and goes on to name that one's node.
+        over = {each.node for each in seen if current != signals} - {each.node for each in seen if each.firing}
+        named = replace(named, nodes=tuple(node for node in named.nodes if node not in over))
         route = self.rules.routes.of_alarm(replace(alarm, signals=signals))
         key = signature(alarm, route, named)
         group = group_name(alarm.source, alarm.case, delivery.id)
@@ -197,16 +202,14 @@ class Intake:
             self.log("alarm_was_over", source=alarm.source, id=alarm.case)
             return
         heading = await self._incident_seed(delivery, alarm, route, course)
-        seen = self._alerts_by_node(alarm, signals, named)
         outdated_before = await self.cases.outdated_before(alarm, seen, self.rules.brakes.cooldown)
         opened = await self.recorder.record_firing(heading, named.nodes, outdated_before)
         await self.cases.record_node_signals(alarm, seen, opened)
         if named.ambiguous or not named.nodes:
             await self.recorder.record_question(heading, *self._question(named))
-        if over := [signal for signal in signals if not signal.firing]:
-            gone = self._nodes_of(alarm, over) - set(named.nodes)
+        if over:
             firing = await self.cases.firing_nodes(alarm)
-            await self.recorder.record_clear(course.group, alarm.source, alarm.case, firing, gone)
+            await self.recorder.record_clear(course.group, alarm.source, alarm.case, firing, over)
         self.log(
             "alarm",
             source=alarm.source,

@@ -113,6 +113,27 @@ async def test_alert_that_is_over_while_others_fire_closes_its_node_alone(intake
     assert [one.is_over for one in await intake.incidents()] == [True, True]
 
 
+async def test_title_does_not_keep_a_node_whose_alert_is_over(intake: Stage) -> None:
+    mine, other = page_alert("A1", {"host": "node-1"}), page_alert("A2", {"host": "node-2"})
+    over = mine | {"status": "resolved"}
+    for number, (case, alerts) in enumerate((("Q1", [mine, other]), ("Q1", [over, other]), ("Q2", [over, other]))):
+        intake.alerts[case] = alerts
+        await intake.page(f"E{number}", case, title=f"{case}: node-1 is pinned, and not node-3")  # as its first alert
+    found = [(one.alert.id, one.node, one.is_over) for one in await intake.incidents()]
+    assert sorted(found) == [
+        *(("Q1", "node-1", True), ("Q1", "node-2", False), ("Q1", "node-3", False)),
+        *(("Q2", "node-2", False), ("Q2", "node-3", False)),
+    ]
+
+
+async def test_group_without_a_title_is_called_after_an_alert_that_fires(intake: Stage) -> None:
+    body = group_body([group_alert("node-1:9100", "resolved"), group_alert("node-2:9100")])
+    body |= {"groupLabels": {}, "commonLabels": {}}
+    await intake.kept(AlertmanagerWebhook("").delivery({}, raw(body)))
+    (one,) = await intake.incidents()
+    assert (one.node, one.alert.text.partition(" is")[0]) == ("node-2", "A core of node-2:9100")
+
+
 async def test_alert_that_comes_back_with_its_old_beginning_is_told_and_its_repetition_is_not(intake: Stage) -> None:
     first, second = group_alert("node-1:9100"), group_alert("node-2:9100")
     over = {"status": "resolved", "endsAt": "2026-11-21T09:36:00Z"}
