@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -125,11 +125,12 @@ def _routes(settings: Settings) -> Routes:
 
 def named_nodes_and_route(
     alarm: AlertGroup, signals: Sequence[SourceAlert], rules: IntakeRules, nodes: Iterable[Node]
-) -> tuple[NamedNodes, Route]:
-    """Return which nodes an alert would name, and which route it would take."""
-    firing = [signal for signal in signals if signal.firing]
-    named = Names(nodes).found(alarm, firing, rules.places.get(alarm.source, NamePlaces()))
-    return named, rules.routes.of_alarm(replace(alarm, signals=tuple(signals)))
+) -> tuple[NamedNodes, Route, Mapping[str, Route]]:
+    """Return which nodes an alert would name, which route it would take, and which each of its nodes."""
+    alarm = replace(alarm, signals=tuple(signals))
+    named, parts = Names(nodes).parts(alarm, rules.places.get(alarm.source, NamePlaces()))
+    own = {node: rules.routes.of_alarm(parts.get(node, alarm)) for node in named.nodes}
+    return named, rules.routes.of_alarm(alarm), own
 
 
 def channel_of(rules: IntakeRules) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,9 +62,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{arguments.file} is not an alert: {no.sentence}", wanted) from no
     if (alarm := parsed.delivery.alarm) is None:
         raise UsageError(f"{arguments.file} starts nothing: {parsed.delivery.what or 'it contains no alert'}.")
-    named, route = named_nodes_and_route(alarm, parsed.signals, rules, options.inventory(arguments, settings).nodes)
-    document = _route_document(alarm, named, route)
-    print(options.as_json(document) if arguments.json else _route_text(alarm, named, route))
+    named, route, own = named_nodes_and_route(
+        alarm, parsed.signals, rules, options.inventory(arguments, settings).nodes
+    )
+    document = _route_document(alarm, named, route, own)
+    print(options.as_json(document) if arguments.json else _route_text(alarm, named, route, own))
     return 0
 
 
@@ -77,7 +80,7 @@ def _read_file(file: str) -> bytes:
     return raw
 
 
-def _route_document(alarm: AlertGroup, named: NamedNodes, route: Route) -> dict[str, Any]:
+def _route_document(alarm: AlertGroup, named: NamedNodes, route: Route, own: Mapping[str, Route]) -> dict[str, Any]:
     return {
         "alert": {
             "source": alarm.source,
@@ -97,10 +100,14 @@ def _route_document(alarm: AlertGroup, named: NamedNodes, route: Route) -> dict[
             "channel": route.channel or None,
             "mode": route.mode,
         },
+        "node_routes": {
+            node: {"number": its.number or None, "playbook": its.playbook, "mode": its.mode}
+            for node, its in own.items()
+        },
     }
 
 
-def _route_text(alarm: AlertGroup, named: NamedNodes, route: Route) -> str:
+def _route_text(alarm: AlertGroup, named: NamedNodes, route: Route, own: Mapping[str, Route]) -> str:
     lines = [f"alert   {alarm.source} {alarm.case}, {alarm.happening.value}: {alarm.title or 'without a title'}"]
     lines.append(f"nodes   {', '.join(named.nodes) or 'none: the card would ask which node is meant'}")
     lines += [
@@ -108,9 +115,20 @@ def _route_text(alarm: AlertGroup, named: NamedNodes, route: Route) -> str:
     ]
     if alarm.unseen:
         lines.append(f"        {alarm.unseen} more alerts were left out by {alarm.source}")
-    which = f"[[route]] {route.number}, for {route.words}" if route.number else "no route fits: the defaults apply"
-    lines.append(f"route   {which}")
+    lines.append(f"route   {_which(route)}")
     where = f"in channel {route.channel}" if route.channel else "in no channel: [slack] alerts_channel is not set"
-    offers = "offers nothing" if route.is_read_only else "may offer a plan"
-    lines.append(f"        playbook {route.playbook}, {where}; {route.mode}: it {offers}")
+    lines.append(f"        playbook {route.playbook}, {where}; {_offers(route)}")
+    lines += [
+        f"        {node} by its own alerts: {_which(its)}; playbook {its.playbook}; {_offers(its)}"
+        for node, its in own.items()
+        if its != route
+    ]
     return "\n".join(lines)
+
+
+def _which(route: Route) -> str:
+    return f"[[route]] {route.number}, for {route.words}" if route.number else "no route fits: the defaults apply"
+
+
+def _offers(route: Route) -> str:
+    return f"{route.mode}: it {'offers nothing' if route.is_read_only else 'may offer a plan'}"

@@ -108,6 +108,13 @@ class AlertGroup:
         """The alerts that are over."""
         return tuple(signal for signal in self.signals if not signal.firing)
 
+    @property
+    def fired_at(self) -> datetime | None:
+        """When the newest alert that is not over began; a page is news once more when it is reopened."""
+        since = [signal.since for signal in self.firing or self.signals if signal.since is not None]
+        told = [self.occurred_at] if self.occurred_at is not None and not (since and self.whole) else []
+        return max((*since, *told), default=None)
+
     def label_sets(self) -> Iterator[Mapping[str, str]]:
         """Yield every set of labels that a route may match: each alert's with the case's, or only the case's."""
         yield from ({**signal.labels, **self.labels} for signal in self.firing or self.signals or (SourceAlert(""),))

@@ -184,7 +184,7 @@ def test_a_route_and_its_explanation_know_it(tmp_path: Path) -> None:
     assert is_alarm(Alert("siren", told.delivery.alarm.case))
     (tmp_path / "nodes.toml").write_text(f'[nodes.{NODE}]\naddress = "127.0.0.1"\n')
     rules = rules_of(settings(tmp_path), library(), ALL_SOURCES)
-    named, route = named_nodes_and_route(
+    named, route, _ = named_nodes_and_route(
         told.delivery.alarm, told.signals, rules, Inventory.load(tmp_path / "nodes.toml").nodes
     )
     assert (named.nodes, route.number, route.playbook, route.channel) == ((NODE,), 1, "network-resets", "C0ONCALL01")

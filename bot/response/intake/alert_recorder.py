@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -20,6 +20,7 @@ from bot.domain.events import (
 )
 from bot.domain.fold import fold_entry
 from bot.domain.incident import Incident, newest
+from bot.domain.intake_contracts import Correlation
 from bot.domain.transitions import State
 from bot.ledger import Ledger
 from bot.response.incident_record import short_id
@@ -40,6 +41,10 @@ class IncidentSeed:
     turn: str
     withheld: str = ""
     storm: str = ""
+
+    def placed(self, course: Correlation, why: str) -> IncidentSeed:
+        """The seed where its case goes; `why` says why nothing is offered there."""
+        return replace(self, group=course.group, storm=course.storm, withheld=self.withheld or why)
 
     def opening_event(self, node: str, reopens: str = "") -> AlertReceived:
         """The first entry of a node's incident."""
@@ -75,38 +80,36 @@ class AlertRecorder:
         return newest(found)
 
     async def record_firing(
-        self, heading: IncidentSeed, nodes: Sequence[str], outdated_before: Mapping[str, datetime]
+        self, name: str, seeds: Mapping[str, IncidentSeed], outdated_before: Mapping[str, datetime]
     ) -> frozenset[str]:
-        """Give each node an incident of the alert: new, joined while open, or reopened; return those with a new one.
+        """Give each node its incident in this group: new, joined while open, or reopened; return those with a new one.
 
         Shape: an ended incident that its node opened before `outdated_before` is reopened, though nobody said that its
         alerts are over.
         """
         opened = set[str]()
-        group = await self.group(heading.group)
+        group = await self.group(name)
         known = {incident.node: incident for incident in group}
         # The person who raised the group is the asker for each of its nodes, also for nodes added later.
         askers = tuple(dict.fromkeys(asker for incident in group for asker in incident.askers))
-        for node in nodes:
+        for node, seed in seeds.items():
             incident = known.get(node)
-            received = replace(heading.opening_event(node), askers=askers)
+            received = replace(seed.opening_event(node), askers=askers)
             if incident is None:
-                there = await self._open(incident_id(heading.group, node), received)
+                there = await self._open(incident_id(name, node), received)
             elif incident.is_over or (
                 incident.ended and incident.opened_at < outdated_before.get(node, incident.opened_at)
             ):
-                again = incident_id(heading.group, node, heading.turn)
-                there = await self._open(
-                    again, replace(received, reopens=incident.id), *_others(incident, heading.alert)
-                )
+                again = incident_id(name, node, seed.turn)
+                there = await self._open(again, replace(received, reopens=incident.id), *_others(incident, seed.alert))
             else:
-                there = await self._join(incident, heading.alert)
+                there = await self._join(incident, seed.alert)
             if there is None:
                 opened.add(node)
-        for asking in (
-            incident for incident in known.values() if not incident.node and _has_alert(incident, heading.alert)
-        ):
-            if nodes and asking.state is State.UNKNOWN:
+        for asking in known.values():
+            if asking.node or asking.state is not State.UNKNOWN:
+                continue
+            if any(_has_alert(asking, seed.alert) for seed in seeds.values()):
                 await self._append_event(asking, Cancelled("The alert names its node now."), BOT)
         return frozenset(opened)
 

@@ -12,7 +12,7 @@ import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from bot.domain.alert import Alert, AlertGroup, AlertStatus, Delivery, Reporter, SourceAlert
@@ -21,13 +21,13 @@ from bot.domain.duration import duration_text
 from bot.domain.engine_contracts import Notices
 from bot.domain.entry import is_author
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyUnavailable
-from bot.domain.intake_contracts import Correlation, NodeSignal, Recurrence, StoredDelivery, StormLimits
+from bot.domain.intake_contracts import NodeSignal, Recurrence, StoredDelivery, StormLimits
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
 from bot.response.intake.alert_recorder import MOST_OPTIONS, AlertRecorder, IncidentSeed, group_name
-from bot.response.intake.routing import NamedNodes, NamePlaces, Names, Route, Routes
+from bot.response.intake.routing import NamedNodes, NamePlaces, Names, Routes
 
 AT_ONCE = 16
 LOOK_SECONDS = 1.0
@@ -164,7 +164,7 @@ class Intake:
         if is_over or (alarm.whole and alarm.over and not alarm.firing):  # what fires was left out by its source
             group = await self.cases.record_over(kept.delivery)
             if group:
-                ended = None if is_over else self._nodes_of(alarm, alarm.over)
+                ended = None if is_over else self._parts(alarm)[1].keys()
                 firing = await self.cases.firing_nodes(alarm)
                 await self.recorder.record_clear(group, alarm.source, alarm.case, firing, ended)
                 self.notices.changed(group)
@@ -173,7 +173,7 @@ class Intake:
         if signals is None:
             self.log("alarm_is_ours", source=alarm.source, id=alarm.case)
             return
-        await self._handle_firing(kept.delivery, alarm, signals)
+        await self._handle_firing(kept.delivery, replace(alarm, signals=signals))
 
     async def _signals(self, kept: StoredDelivery, alarm: AlertGroup) -> tuple[SourceAlert, ...] | None:
         if alarm.whole or self.signals_of is None:
@@ -181,33 +181,39 @@ class Intake:
         try:
             return await self.signals_of(alarm.case)
         except PagerDutyUnavailable:
-            if self.now() - kept.kept_at < ASKED_FOR and not self._named_nodes(alarm, ()).nodes:
+            if self.now() - kept.kept_at < ASKED_FOR and not self._parts(alarm)[0].nodes:
                 raise
         except PagerDutyFailed as error:
             self.log("signals_unread", source=alarm.source, id=alarm.case, error=one_line(str(error)))
         return ()
 
-    async def _handle_firing(self, delivery: Delivery, alarm: AlertGroup, signals: tuple[SourceAlert, ...]) -> None:
-        current = tuple(signal for signal in signals if signal.firing) or signals
-        named = self._named_nodes(alarm, current)
-        seen = self._alerts_by_node(alarm, signals, named)
-        # Its title is often that of its first alert, and goes on to name that one's node.
-        over = {each.node for each in seen if current != signals} - {each.node for each in seen if each.firing}
-        named = replace(named, nodes=tuple(node for node in named.nodes if node not in over))
-        route = self.rules.routes.of_alarm(replace(alarm, signals=signals))
-        key = signature(alarm, route, named)
-        group = group_name(alarm.source, alarm.case, delivery.id)
-        course = await self.cases.record_firing(delivery, key, group, self.rules.brakes)
+    async def _handle_firing(self, delivery: Delivery, alarm: AlertGroup) -> None:
+        named, parts = self._parts(alarm)
+        route = self.rules.routes.of_alarm(alarm)
+        asked_by = await self._raised_by(alarm.source, alarm.raised_by) if alarm.raised_by is not None else ""
+        seed = self._seed(delivery, alarm, asked_by, route.channel)
+        # Each node as if its alerts had come alone; the card, and so the channel, is that of all.
+        seeds = {node: self._seed(delivery, parts.get(node, alarm), asked_by, route.channel) for node in named.nodes}
+        key = signature(alarm, seeds, named)
+        course = await self.cases.record_firing(
+            delivery, key, group_name(alarm.source, alarm.case, delivery.id), self.rules.brakes
+        )
         if course.turn is Recurrence.OVER:
             self.log("alarm_was_over", source=alarm.source, id=alarm.case)
             return
-        heading = await self._incident_seed(delivery, alarm, route, course)
+        why = why_nothing_in_storm(self.rules.brakes) if course.storm else ""
+        seed, seeds = seed.placed(course, why), {node: each.placed(course, why) for node, each in seeds.items()}
+        seen = tuple(
+            NodeSignal(signal.key, node, signal.firing, signal.since)
+            for node, part in parts.items()
+            for signal in part.signals
+        )
         outdated_before = await self.cases.outdated_before(alarm, seen, self.rules.brakes.cooldown)
-        opened = await self.recorder.record_firing(heading, named.nodes, outdated_before)
+        opened = await self.recorder.record_firing(course.group, seeds, outdated_before)
         await self.cases.record_node_signals(alarm, seen, opened)
         if named.ambiguous or not named.nodes:
-            await self.recorder.record_question(heading, *self._question(named))
-        if over:
+            await self.recorder.record_question(seed, *self._question(named))
+        if over := {node for node, part in parts.items() if alarm.firing and not part.firing}:
             firing = await self.cases.firing_nodes(alarm)
             await self.recorder.record_clear(course.group, alarm.source, alarm.case, firing, over)
         self.log(
@@ -222,35 +228,11 @@ class Intake:
         )
         self.notices.changed(course.group)
 
-    def _alerts_by_node(
-        self, alarm: AlertGroup, signals: tuple[SourceAlert, ...], named: NamedNodes
-    ) -> tuple[NodeSignal, ...]:
-        """Return each alert with its node; one that names none is about every node of its case.
-
-        A case whose alerts are not known is one alert itself, by what happened to it and when.
-        """
-        signals = signals or (SourceAlert(alarm.happening.value, since=alarm.occurred_at),)
-        return tuple(
-            NodeSignal(signal.key, node, signal.firing, signal.since)
-            for signal in signals
-            for node in self._nodes_of(alarm, (signal,)) or named.nodes
-        )
-
-    def _nodes_of(self, alarm: AlertGroup, signals: Sequence[SourceAlert]) -> frozenset[str]:
-        """Return the nodes that these alerts name themselves, without the words of their case."""
-        return frozenset(self._named_nodes(replace(alarm, title="", body={}, labels={}), signals).nodes)
-
-    async def _incident_seed(
-        self, delivery: Delivery, alarm: AlertGroup, route: Route, course: Correlation
-    ) -> IncidentSeed:
-        asked_by = await self._raised_by(alarm.source, alarm.raised_by) if alarm.raised_by is not None else ""
-        alert = Alert(alarm.source, alarm.case, asked_by, alert_words(alarm), fired_at=alarm.occurred_at, url=alarm.url)
-        why = (
-            route.withheld
-            or self._why_stale(alarm)
-            or (why_nothing_in_storm(self.rules.brakes) if course.storm else "")
-        )
-        return IncidentSeed(alert, course.group, route.playbook, route.channel, delivery.id, why, course.storm)
+    def _seed(self, delivery: Delivery, part: AlertGroup, asked_by: str, channel: str) -> IncidentSeed:
+        route = self.rules.routes.of_alarm(part)
+        alert = Alert(part.source, part.case, asked_by, alert_words(part), fired_at=part.fired_at, url=part.url)
+        why = route.withheld or self._why_stale(part.fired_at)
+        return IncidentSeed(alert, "", route.playbook, channel, delivery.id, why)
 
     async def _raised_by(self, source: str, raiser: Reporter) -> str:
         """Who raised it by hand, as the record writes people; a person without any details is a stranger too."""
@@ -263,13 +245,12 @@ class Intake:
         who = f"{source}:{raiser.id}"
         return who if is_author(who) else f"{source}:somebody"
 
-    def _why_stale(self, alarm: AlertGroup) -> str:
-        late = self.now() - alarm.occurred_at if alarm.occurred_at is not None else timedelta(0)
-        if late <= self.rules.stale_after:
+    def _why_stale(self, fired_at: datetime | None) -> str:
+        if fired_at is None or self.now() - fired_at <= self.rules.stale_after:
             return ""
         old = duration_text(self.rules.stale_after)
         return (
-            f"The alert is from {alarm.occurred_at:%Y-%m-%d %H:%M} UTC, more than {old} before it was handled: "
+            f"The alert is from {fired_at:%Y-%m-%d %H:%M} UTC, more than {old} before it was handled: "
             "nodes are read, and nothing is offered."
         )
 
@@ -277,10 +258,10 @@ class Intake:
         """Search for the names of these nodes from now on."""
         self.nodes, self._names = nodes, None
 
-    def _named_nodes(self, alarm: AlertGroup, signals: Sequence[SourceAlert]) -> NamedNodes:
+    def _parts(self, alarm: AlertGroup) -> tuple[NamedNodes, Mapping[str, AlertGroup]]:
         if self._names is None:
             self._names = Names(self.nodes)
-        return self._names.found(alarm, signals, self.rules.places.get(alarm.source, NamePlaces()))
+        return self._names.parts(alarm, self.rules.places.get(alarm.source, NamePlaces()))
 
     def _question(self, named: NamedNodes) -> tuple[str, tuple[str, ...]]:
         if named.ambiguous:
@@ -311,14 +292,14 @@ def alert_words(alarm: AlertGroup) -> str:
     return " ".join([*words, alarm.url]).strip()
 
 
-def signature(alarm: AlertGroup, route: Route, named: NamedNodes) -> str:
+def signature(alarm: AlertGroup, seeds: Mapping[str, IncidentSeed], named: NamedNodes) -> str:
     """Return a hash of an alert's nodes and subject; empty where its nodes are unknown."""
-    if not named.nodes or named.ambiguous:
+    if not seeds or named.ambiguous:
         return ""
     title = alarm.title
-    for node in sorted(named.nodes, key=len, reverse=True):
+    for node in sorted(seeds, key=len, reverse=True):
         title = title.replace(node, "*")
     what = re.sub(r"\d+(?:\.\d+)?", "#", " ".join(title.lower().split()))
     about = alarm.labels.get("service_id") or alarm.labels.get("service") or alarm.labels.get("alertname", "")
-    words = (alarm.source, about, route.playbook, what, *sorted(named.nodes))
+    words = (alarm.source, about, what, *sorted(f"{node} {seed.playbook}" for node, seed in seeds.items()))
     return hashlib.sha256("\n".join(words).encode(errors="backslashreplace")).hexdigest()  # short, however many nodes

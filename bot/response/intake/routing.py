@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -89,6 +89,24 @@ class Names:
                 shared[word] = meant
         open_ones = {word: tuple(sorted(meant)) for word, meant in shared.items() if not meant & nodes.keys()}
         return NamedNodes(tuple(nodes), open_ones)
+
+    def parts(self, alarm: AlertGroup, places: NamePlaces) -> tuple[NamedNodes, Mapping[str, AlertGroup]]:
+        """Return the nodes that an alert group names, and for each node of its alerts the group without the others.
+
+        An alert that names no node is about every node of its group; a group whose alerts are not known is one alert
+        itself, by what happened to it and when. A node whose alerts are over while others fire is not named, whatever
+        the group's own words are: its title is often that of its first alert.
+        """
+        named = self.found(alarm, alarm.firing or alarm.signals, places)
+        bare = replace(alarm, title="", body={}, labels={})
+        alerts: dict[str, list[SourceAlert]] = {}
+        for signal in alarm.signals or (SourceAlert(alarm.happening.value, since=alarm.occurred_at),):
+            for node in self.found(bare, (signal,), places).nodes or named.nodes:
+                alerts.setdefault(node, []).append(signal)
+        parts = {node: replace(alarm, signals=tuple(mine)) for node, mine in alerts.items()}
+        if alarm.firing:
+            named = replace(named, nodes=tuple(node for node in named.nodes if parts.get(node, alarm).firing))
+        return named, parts
 
 
 def _possible_names(alarm: AlertGroup, signals: Sequence[SourceAlert], places: NamePlaces) -> Iterator[str]:

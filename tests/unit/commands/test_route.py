@@ -75,6 +75,19 @@ def test_group_takes_its_own_route(folder: Path, capsys: pytest.CaptureFixture[s
     assert told["alert"]["source"] == "grafana"
 
 
+def test_node_whose_own_alerts_take_another_route_is_told_apart(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = group_body([group_alert("node-2:9100", severity="page"), group_alert("node-1:9100", severity="low")])
+    body["commonLabels"] = {}
+    told = explained(folder, capsys, body)
+    assert (told["route"]["number"], told["node_routes"]["node-1"]["number"]) == (2, None)
+    assert main(["route", "explain", "alert.json"]) == 0
+    said = capsys.readouterr().out
+    assert "node-1 by its own alerts: no route fits: the defaults apply; playbook node-health; remedies" in said
+    assert "node-2 by its own" not in said
+
+
 def test_shared_value_and_no_route_are_said_in_words(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     body = page_event(service={"summary": "Web"}) | {"alerts": [page_alert("A1", {"host": "shared"})]}
     (folder / "alert.json").write_bytes(raw(body))

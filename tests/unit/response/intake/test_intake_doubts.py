@@ -16,6 +16,7 @@ from bot.domain.intake_contracts import StormLimits
 from bot.domain.transitions import State
 from bot.response.intake.alert_recorder import IncidentSeed, incident_id
 from bot.response.intake.intake import GIVEN_UP_AFTER, LONGEST_PAUSE, Intake, IntakeRules
+from bot.response.intake.routing import READ_ONLY, Route, Routes
 from tests.alerts.bodies import BEGAN_AT, group_alert, page_alert
 from tests.alerts.intake import ALERTS, MINUTE, NODES, ROUTES, STALE_AFTER, Stage, nodes
 
@@ -70,6 +71,22 @@ async def test_label_of_one_alert_is_enough_for_a_route(intake: Stage) -> None:
     intake.alerts["Q1"] = [page_alert("A1", {"host": "node-3", "severity": "page"}) | {"severity": "page"}]
     await intake.page("E1")
     assert (await intake.incidents())[-1].playbook == "network-resets"
+
+
+async def test_node_has_playbook_mode_and_age_of_its_own_alerts_and_all_have_one_channel(intake: Stage) -> None:
+    dev = Route(1, {"env": "dev"}, "network-resets", "CDEV", "remedies")
+    prod = Route(2, {"env": "prod"}, "node-health", "CPROD", READ_ONLY)
+    intake.intake.rules = replace(intake.intake.rules, routes=Routes((dev, prod), ROUTES.otherwise))
+    intake.now += 20 * MINUTE
+    old = group_alert("node-3:9100", env="dev")
+    await intake.group(group_alert("node-1:9100", env="prod", at=intake.now), old)
+    await intake.group(group_alert("node-2:9100", env="dev", at=intake.now), old)
+    found = [(one.node, one.playbook, one.channel, one.withholds[:12]) for one in await intake.incidents()]
+    assert sorted(found) == [
+        ("node-1", "node-health", "CDEV", "Route 2 is r"),
+        ("node-2", "network-resets", "CDEV", ""),
+        ("node-3", "network-resets", "CDEV", "The alert is"),
+    ]
 
 
 async def test_old_alert_is_read_and_offers_nothing(intake: Stage) -> None:
