@@ -118,7 +118,7 @@ class DedupStore(Store):
         news: dict[str, datetime] = {}
         for signal in seen:
             was = known.get((signal.key, signal.node))
-            if signal.firing and (was is None or not was.firing or _since(signal) > was.since):
+            if signal.firing and (was is None or not was.firing or "" < was.since < _since(signal)):
                 before = now if was is not None else now - cooldown
                 news[signal.node] = max(before, news.get(signal.node, before))
         return news
@@ -138,8 +138,8 @@ class DedupStore(Store):
             for signal in seen:
                 which, since = (signal.key, signal.node), _since(signal)
                 was = known.get(which)
-                if was == (signal.firing, since) or (was is None and not signal.firing):
-                    continue  # a repetition
+                if was in ((signal.firing, since), (signal.firing, "")) or (was is None and not signal.firing):
+                    continue  # a repetition, perhaps of what had no time then
                 values: dict[str, Any] = {"firing": signal.firing, "since": since}
                 if signal.firing:
                     values |= {"at": instant_text(now), "opened": signal.node in opened}

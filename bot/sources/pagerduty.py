@@ -137,6 +137,7 @@ def _signal(alert: Mapping[str, Any]) -> SourceAlert:
         title=text(alert, "summary", TITLE),
         labels=labels(body, "details") | {key: value for key, value in found.items() if value},
         body=harmless({key: alert.get(key) for key in ("summary", "alert_key", "body", "log_entry") if alert.get(key)}),
+        since=instant(alert, "created_at"),
     )
 
 

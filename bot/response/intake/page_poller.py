@@ -116,12 +116,11 @@ class PagePoller:
                 _changed_at(page) or now,
             )
         what = await self._contents(page)
-        before = self._seen.get(page.id)
-        if before == what:
+        if self._seen.get(page.id) == what:
             return 0
-        occurred_at = page.created_at if before is None else now  # added since the last look
+        # What was added since the last look is not as old as its page: its alerts say when they began.
         name = _delivery_name("alerts", page.id, what)
-        kept = await self._store_delivery(page, AlertStatus.FIRED, name, occurred_at)
+        kept = await self._store_delivery(page, AlertStatus.FIRED, name, page.created_at)
         self._seen[page.id] = what  # what could not be stored is found by the next look
         return kept
 

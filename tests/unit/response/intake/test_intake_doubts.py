@@ -97,6 +97,23 @@ async def test_old_alert_is_read_and_offers_nothing(intake: Stage) -> None:
     assert fresh.withholds == ""
 
 
+async def test_alert_that_was_added_to_an_old_page_is_as_new_as_it_says(intake: Stage) -> None:
+    first, added = page_alert("A1", {"host": "node-1"}), page_alert("A2", {"host": "node-2"})
+    intake.alerts["Q1"] = [first]
+    await intake.page("E1")
+    await intake.triage()
+    read = await intake.incidents()
+    intake.now += 60 * MINUTE
+    first |= {"created_at": BEGAN_AT.isoformat()}  # an older program kept no times of a page's alerts
+    intake.alerts["Q1"] = [first, added | {"created_at": intake.now.isoformat()}]
+    await intake.page("E2", at=BEGAN_AT)  # as the look at open pages finds it
+    again, new = await intake.incidents()
+    assert ([again], new.node, new.withholds) == (read, "node-2", "")
+    intake.alerts["Q2"] = intake.alerts["Q1"]
+    await intake.page("E3", "Q2", title="another", at=BEGAN_AT)
+    assert [bool(one.withholds) for one in await intake.incidents()] == [False, False, True, False]
+
+
 async def test_storm_is_read_and_offers_nothing(intake: Stage) -> None:
     for number in range(5):
         await intake.page(f"E{number}", f"Q{number}", title=f"alert {'abcde'[number]}")

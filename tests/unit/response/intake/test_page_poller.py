@@ -113,7 +113,7 @@ async def test_alert_that_is_added_later_is_told_as_new(bench: Bench) -> None:
     assert await bench.watch.poll_pages() == 1
     (added,) = bench.taken()
     assert added.alarm is not None
-    assert added.alarm.occurred_at == bench.clock(), "what was added just now is not stale, however old its page"
+    assert added.alarm.occurred_at == page.created_at, "its alerts say when they began"
     assert await bench.watch.poll_pages() == 0
 
 
