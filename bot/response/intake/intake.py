@@ -293,7 +293,10 @@ def alert_words(alarm: AlertGroup) -> str:
 
 
 def signature(alarm: AlertGroup, seeds: Mapping[str, IncidentSeed], named: NamedNodes) -> str:
-    """Return a hash of an alert's nodes and subject; empty where its nodes are unknown."""
+    """Return a hash of an alert's subject and nodes, and of where that leads; empty where its nodes are unknown.
+
+    What would be told elsewhere, or may be offered a plan, joins no card of what is not.
+    """
     if not seeds or named.ambiguous:
         return ""
     title = alarm.title
@@ -301,5 +304,6 @@ def signature(alarm: AlertGroup, seeds: Mapping[str, IncidentSeed], named: Named
         title = title.replace(node, "*")
     what = re.sub(r"\d+(?:\.\d+)?", "#", " ".join(title.lower().split()))
     about = alarm.labels.get("service_id") or alarm.labels.get("service") or alarm.labels.get("alertname", "")
-    words = (alarm.source, about, what, *sorted(f"{node} {seed.playbook}" for node, seed in seeds.items()))
+    leads = (f"{node} {seed.playbook} {seed.channel} {not seed.withheld}" for node, seed in seeds.items())
+    words = (alarm.source, about, what, *sorted(leads))
     return hashlib.sha256("\n".join(words).encode(errors="backslashreplace")).hexdigest()  # short, however many nodes

@@ -17,7 +17,8 @@ from bot.domain.transitions import State
 from bot.response.intake.alert_recorder import IncidentSeed, incident_id
 from bot.response.intake.intake import GIVEN_UP_AFTER, LONGEST_PAUSE, Intake, IntakeRules
 from bot.response.intake.routing import READ_ONLY, Route, Routes
-from tests.alerts.bodies import BEGAN_AT, group_alert, page_alert
+from bot.sources.alertmanager import AlertmanagerWebhook
+from tests.alerts.bodies import BEGAN_AT, group_alert, group_body, page_alert, raw
 from tests.alerts.intake import ALERTS, MINUTE, NODES, ROUTES, STALE_AFTER, Stage, nodes
 
 
@@ -87,6 +88,20 @@ async def test_node_has_playbook_mode_and_age_of_its_own_alerts_and_all_have_one
         ("node-2", "network-resets", "CDEV", ""),
         ("node-3", "network-resets", "CDEV", "The alert is"),
     ]
+
+
+@pytest.mark.parametrize("quiet", [{"channel": "CQUIET"}, {"mode": READ_ONLY}, {}])
+async def test_alert_does_not_join_a_card_elsewhere_or_one_that_offers_nothing(
+    intake: Stage, quiet: dict[str, str]
+) -> None:
+    warnings = replace(Route(1, {"severity": "warning"}, "node-health", "CALERTS", "remedies"), **quiet)  # type: ignore[arg-type]
+    intake.intake.rules = replace(intake.intake.rules, routes=Routes((warnings,), ROUTES.otherwise))
+    for severity in ("warning", "critical"):  # group_by: [alertname, severity]
+        body = group_body([group_alert("node-1:9100", severity=severity)])
+        body |= {"groupKey": severity, "commonLabels": {"severity": severity}}
+        await intake.kept(AlertmanagerWebhook("").delivery({}, raw(body)))
+    assert len(await intake.incidents()) == (2 if quiet else 1)
+    assert (await intake.incidents())[-1].channel == "CALERTS"
 
 
 async def test_old_alert_is_read_and_offers_nothing(intake: Stage) -> None:
