@@ -84,7 +84,8 @@ class AlertRecorder:
     ) -> frozenset[str]:
         """Give each node its incident in this group: new, joined while open, or reopened; return those with a new one.
 
-        Shape: an ended incident that its node opened before `outdated_before` is reopened, though nobody said that its
+        Shape: `outdated_before` has the nodes with an alert that is news. An ended incident that its node opened before
+        then, or that offered nothing where something may be offered now, is reopened, though nobody said that its
         alerts are over.
         """
         opened = set[str]()
@@ -97,9 +98,7 @@ class AlertRecorder:
             received = replace(seed.opening_event(node), askers=askers)
             if incident is None:
                 there = await self._open(incident_id(name, node), received)
-            elif incident.is_over or (
-                incident.ended and incident.opened_at < outdated_before.get(node, incident.opened_at)
-            ):
+            elif incident.is_over or (incident.ended and _is_outdated(incident, seed, outdated_before.get(node))):
                 again = incident_id(name, node, seed.turn)
                 there = await self._open(again, replace(received, reopens=incident.id), *_others(incident, seed.alert))
             else:
@@ -201,6 +200,12 @@ def incident_id(group: str, *words: str) -> str:
 def group_name(source: SourceKind, case: str, delivery: str) -> str:
     """The name of a case's group from this delivery on."""
     return short_id("group", source, case, delivery)
+
+
+def _is_outdated(incident: Incident, seed: IncidentSeed, before: datetime | None) -> bool:
+    """True if an alert that is news, as `before` says, has no answer in an ended incident."""
+    may_be_offered_now = bool(incident.withholds) and not seed.withheld
+    return before is not None and (incident.opened_at < before or may_be_offered_now)
 
 
 def _has_alert(incident: Incident, alert: Alert) -> bool:

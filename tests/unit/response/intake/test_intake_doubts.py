@@ -112,6 +112,22 @@ async def test_old_alert_is_read_and_offers_nothing(intake: Stage) -> None:
     assert fresh.withholds == ""
 
 
+async def test_node_for_which_nothing_could_be_offered_is_read_anew_for_an_alert_for_which_it_can(
+    intake: Stage,
+) -> None:
+    intake.now += 20 * MINUTE
+    old = group_alert("node-1:9100")
+    await intake.group(old)
+    await intake.triage()
+    for added in ({"core": "7"}, {"core": "9"}):
+        await intake.group(old, group_alert("node-1:9100", at=intake.now, **added))
+        (one,) = await intake.incidents()
+        assert (one.reopens != "", one.withholds) == (True, "")
+        assert one.state is (State.OPENED if added["core"] == "7" else State.TRIAGED), "the second joins its verdict"
+        await intake.triage()
+        intake.now += MINUTE
+
+
 async def test_alert_that_was_added_to_an_old_page_is_as_new_as_it_says(intake: Stage) -> None:
     first, added = page_alert("A1", {"host": "node-1"}), page_alert("A2", {"host": "node-2"})
     intake.alerts["Q1"] = [first]
