@@ -13,7 +13,7 @@ from bot.domain.growth import Growth
 from bot.domain.incident import Incident
 from bot.domain.link_template import blanks_of
 from bot.domain.pagerduty import address_of, page_id_of
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import listed, one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status, Verdict
 from bot.response.diagnosis.figures import before_and_after_table, read_then
@@ -393,9 +393,12 @@ def _group_first_word(group: Sequence[Incident]) -> str:
 
 
 def _alerts_and_reasons(group: Sequence[Incident]) -> str:
-    """What the alerts said, and why no verdict leads to an offered plan."""
+    """What the alerts said, and why no verdict leads to an offered plan, for which nodes if not for all."""
     alerts = {(alert.kind, alert.id): alert for incident in group for alert in incident.alerts if is_alarm(alert)}
     said = [f"{alert.kind} {one_line(alert.id, 60)}: {one_line(alert.text, 400)}" for alert in alerts.values()]
     more = [f"and {len(said) - MOST_ALERTS} more alerts"] if len(said) > MOST_ALERTS else []
-    why = dict.fromkeys(incident.withholds for incident in group if incident.withholds)
+    reasons: dict[str, list[str]] = {}
+    for incident in group:
+        reasons.setdefault(incident.withholds, []).append(incident.node)
+    why = [f"{listed(of, MOST_ALERTS)}: {why}" if len(reasons) > 1 else why for why, of in reasons.items() if why]
     return one_line(" · ".join([*said[:MOST_ALERTS], *more, *why]), ABOUT)

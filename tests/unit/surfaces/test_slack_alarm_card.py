@@ -84,6 +84,12 @@ def test_card_keeps_slacks_limits_whatever_its_alerts_say() -> None:
     assert all(len(one["text"]) <= 2000 for one in small)
 
 
+def test_reason_why_nothing_is_offered_names_its_nodes_where_it_is_not_all_of_them() -> None:
+    quiet, other = (incident(received=replace(RECEIVED, node="node-1", withheld=why)) for why in ("Read-only.", ""))
+    assert " · Read-only." in alarm_card([quiet]).text
+    assert " · node-1: Read-only." in alarm_card([quiet, replace(other, id="i2", node="node-2")]).text
+
+
 def test_time_in_the_small_print_of_an_alert_is_the_readers_own() -> None:
     late = "The alert is from 2026-11-20 09:30 UTC, more than 1 h before it was handled"
     for group in (
