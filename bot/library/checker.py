@@ -13,19 +13,7 @@ from bot.domain.nearest import did_you_mean
 from bot.domain.problems import Problems
 from bot.domain.safe_text import one_line
 from bot.library.document import Document, KeyPath
-from bot.library.shapes import (
-    SLUG,
-    CauseFile,
-    CauseShape,
-    ConditionShape,
-    EvidenceShape,
-    FieldShape,
-    OtherwiseShape,
-    PlaybookShape,
-    ProbeShape,
-    ThresholdShape,
-    core_schema,
-)
+from bot.library.shapes import SLUG, CauseFile, PlaybookShape, shape_of_table, table
 
 _MESSAGES = {
     "list_type": "should be a list: [first, second]",
@@ -43,8 +31,8 @@ _BY_KEY = {"limit": 'should be a time like "4s"', "output_limit": 'should be a s
 
 
 @functools.cache  # making it takes longer than using it
-def _validator(of_cause: bool) -> SchemaValidator:
-    return SchemaValidator(core_schema(of_cause))
+def _validator(kind: type[Any]) -> SchemaValidator:
+    return SchemaValidator(table(kind))
 
 
 def check(document: Document, problems: Problems) -> PlaybookShape:
@@ -71,7 +59,7 @@ def check_cause(document: Document, problems: Problems) -> CauseFile:
 
 def _checked(document: Document, problems: Problems, kind: type[Any]) -> Any:
     try:
-        return _validator(kind is CauseFile).validate_python(document.data)
+        return _validator(kind).validate_python(document.data)
     except ValidationError as error:
         for fault in error.errors(include_url=False):
             _add_fault(fault, document, problems, kind)
@@ -82,12 +70,12 @@ def _add_fault(fault: ErrorDetails, document: Document, problems: Problems, kind
     path = _existing_path(fault["loc"], document.data)
     last = fault["loc"][-1] if fault["loc"] else ""
     if fault["type"] == "missing":
-        says = next(field.metadata["says"] for field in fields(_kind_at(path, kind)) if field.name == last)
+        says = next(field.metadata["says"] for field in fields(shape_of_table(path, kind)) if field.name == last)
         problems.add(document.line_of(*path), f'{_path_text(path, kind)} lacks "{last}": {says[0].lower()}{says[1:]}')
     elif fault["type"] == "unexpected_keyword_argument" and last == "<<":
         problems.add(document.line_of(*path), "merge keys (<<) are not supported; write the keys out where they belong")
     elif fault["type"] == "unexpected_keyword_argument":
-        known = [field.name for field in fields(_kind_at(path[:-1], kind))]
+        known = [field.name for field in fields(shape_of_table(path[:-1], kind))]
         where = _path_text(path[:-1], kind) if path[:-1] else ""
         problems.unknown(document.line_of(*path), "key", str(last), known, where)
     else:
@@ -148,25 +136,3 @@ def _path_text(path: KeyPath, kind: type[Any]) -> str:
     """The path in text: `causes.io-stall.remedy[0]`."""
     words = "".join(f"[{part}]" if isinstance(part, int) else f".{one_line(part, 60)}" for part in path)
     return words.lstrip(".") or ("the cause" if kind is CauseFile else "the playbook")
-
-
-def _kind_at(path: KeyPath, kind: type[Any]) -> type[Any]:
-    """The shape of the table at a path."""
-    match path:
-        case ("evidence", _):
-            return EvidenceShape
-        case ("otherwise", _):
-            return OtherwiseShape
-        case ("thresholds", _):
-            return ThresholdShape
-        case ("causes", _):
-            return CauseShape
-        case ("causes", _, "thresholds", _):
-            return ThresholdShape
-        case ("conditions", _):
-            return ConditionShape
-        case ("define_probes", _):
-            return ProbeShape
-        case ("define_probes", _, "fields", _):
-            return FieldShape
-    return kind

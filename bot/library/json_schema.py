@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import fields
 from typing import Any
 
-from bot.library.shapes import SHAPES, WORD, core_schema
+from bot.library.shapes import SHAPES, WORD, PlaybookShape, table
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -18,7 +18,7 @@ def json_schema(probes: Collection[str], causes: Collection[str], actions: Itera
     """
     from pydantic.json_schema import GenerateJsonSchema  # imported here, because a check does not need it
 
-    schema = GenerateJsonSchema().generate(core_schema())
+    schema = GenerateJsonSchema().generate(table(PlaybookShape))
     words = {
         frozenset(field.name for field in fields(kind)): {
             field.name: str(field.metadata["says"]) for field in fields(kind)
