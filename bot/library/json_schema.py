@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import fields
 from typing import Any
 
-from bot.library.shapes import SHAPES, WORD, PlaybookShape, table
+from bot.library.shapes import WORD, PlaybookShape, table
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -18,14 +17,22 @@ def json_schema(probes: Collection[str], causes: Collection[str], actions: Itera
     """
     from pydantic.json_schema import GenerateJsonSchema  # imported here, because a check does not need it
 
-    schema = GenerateJsonSchema().generate(table(PlaybookShape))
-    words = {
-        frozenset(field.name for field in fields(kind)): {
-            field.name: str(field.metadata["says"]) for field in fields(kind)
-        }
-        for kind in SHAPES
-    }
-    _describe(schema, words)
+    class Generate(GenerateJsonSchema):
+        """Leaves out titles, which repeat the keys, and what a key is without being given: nothing."""
+
+        def field_title_should_be_set(self, schema: Any) -> bool:
+            return False
+
+        def default_schema(self, schema: Any) -> dict[str, Any]:
+            found = super().default_schema(schema)
+            return found if schema["default"] is not None else {k: v for k, v in found.items() if k != "default"}
+
+        def dataclass_schema(self, schema: Any) -> dict[str, Any]:
+            found = super().dataclass_schema(schema)
+            del found["title"]
+            return {**found, "additionalProperties": False}
+
+    schema = Generate().generate(table(PlaybookShape))
     top = schema["properties"]
     asked = {"anyOf": [{"enum": sorted(probes)}, {"type": "string", "pattern": WORD}]}
     for key in ("probes", "must_read"):
@@ -45,26 +52,3 @@ def json_schema(probes: Collection[str], causes: Collection[str], actions: Itera
 def _list_of(nullable: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = next(way for way in nullable["anyOf"] if way["type"] == "array")
     return found
-
-
-def _describe(schema: Any, words: dict[frozenset[str], dict[str, str]]) -> None:
-    """Walk the schema and replace every key's title by its description. Tables are recognised by their keys."""
-    if isinstance(schema, list):
-        for item in schema:
-            _describe(item, words)
-    elif isinstance(schema, dict):
-        described = words.get(frozenset(schema.get("properties", {})), {})
-        for name, part in schema.get("properties", {}).items():
-            part.pop("title", None)
-            if part.get("default", "") is None:
-                part.pop("default")
-            if name in described:
-                part["description"] = described[name]
-            _describe(part, words)
-        if described:
-            schema.pop("title", None)
-            schema["additionalProperties"] = False
-        for key in ("anyOf", "oneOf", "items", "additionalProperties"):
-            _describe(schema.get(key), words)
-        for part in schema.get("patternProperties", {}).values():
-            _describe(part, words)

@@ -55,7 +55,8 @@ def table(kind: type[Any]) -> CoreSchema:
             schema = core.nullable_schema(schema)
         if column.default is not MISSING:
             schema = core.with_default_schema(schema, default=column.default)
-        arguments.append(core.dataclass_field(column.name, schema, kw_only=True))
+        said = {"pydantic_js_updates": {"description": column.metadata["says"]}}
+        arguments.append(core.dataclass_field(column.name, schema, kw_only=True, metadata=said))
     names = [column.name for column in fields(kind)]
     inner = core.dataclass_args_schema(kind.__name__, arguments, extra_behavior="forbid")
     return core.dataclass_schema(kind, inner, names, slots=True, frozen=True)
@@ -271,6 +272,3 @@ class PlaybookShape:
     define_probes: list[ProbeShape] | None = key(
         many(table(ProbeShape), 50), "Simple probes of your own.", None, of=ProbeShape
     )
-
-
-SHAPES = (ThresholdShape, CauseShape, ConditionShape, FieldShape, ProbeShape, PlaybookShape)
