@@ -59,7 +59,7 @@ def check_cause(document: Document, problems: Problems) -> CauseFile:
 
 def _checked(document: Document, problems: Problems, kind: type[Any]) -> Any:
     try:
-        return _validator(kind).validate_python(document.data)
+        return _validator(kind).validate_python(document.data)  # type: ignore[arg-type]  # a class is hashable
     except ValidationError as error:
         for fault in error.errors(include_url=False):
             _add_fault(fault, document, problems, kind)

@@ -72,39 +72,34 @@ def kind_of(annotation: Any) -> ValueKind | None:
     return _KINDS.get(members)
 
 
+def _annotations(reading: type[Any]) -> Mapping[str, Any]:
+    """The types of a reading's public fields and properties, by name."""
+    hints = typing.get_type_hints(reading) if is_dataclass(reading) else {}
+    found = {field.name: hints[field.name] for field in fields(reading)} if is_dataclass(reading) else {}
+    for name in dir(reading):
+        if isinstance(attribute := getattr(reading, name, None), property) and attribute.fget is not None:
+            found[name] = typing.get_type_hints(attribute.fget).get("return")
+    return {name: annotation for name, annotation in found.items() if not name.startswith("_")}
+
+
 @cache
 def fields_of(reading: type[Any]) -> Mapping[str, ValueKind]:
     """Return the public fields and properties of a reading's type that conditions can use."""
-    found: dict[str, ValueKind] = {}
-    if is_dataclass(reading):
-        hints = typing.get_type_hints(reading)
-        for field in fields(reading):
-            if (kind := kind_of(hints[field.name])) is not None:
-                found[field.name] = kind
-    for name in dir(reading):
-        attribute = getattr(reading, name, None)
-        if isinstance(attribute, property) and attribute.fget is not None:
-            kind = kind_of(typing.get_type_hints(attribute.fget).get("return"))
-            if kind is not None:
-                found[name] = kind
-    return {name: kind for name, kind in found.items() if not name.startswith("_")}
+    kinds = {name: kind_of(annotation) for name, annotation in _annotations(reading).items()}
+    return {name: kind for name, kind in kinds.items() if kind is not None}
+
+
+@cache
+def shapes_of(reading: Any) -> Mapping[str, Shape]:
+    """Return what a cause's file can use of a reading or a part of one: also spans and times, in seconds, and parts."""
+    shapes = {name: shape_of(annotation) for name, annotation in _annotations(reading).items()}
+    return {name: shape for name, shape in shapes.items() if shape is not None}
 
 
 def all_attributes(reading: type[Any]) -> frozenset[str]:
     """Return every public name of a reading's type, usable in conditions or not."""
     named = {field.name for field in fields(reading)} if is_dataclass(reading) else set()
     return frozenset(name for name in {*dir(reading), *named} if not name.startswith("_"))
-
-
-@cache
-def shapes_of(reading: Any) -> Mapping[str, Shape]:
-    """Return what a cause's file can use of a reading or a part of one: also spans and times, in seconds, and parts."""
-    hints = typing.get_type_hints(reading) if is_dataclass(reading) else {}
-    found = {field.name: shape_of(hints[field.name]) for field in fields(reading)} if is_dataclass(reading) else {}
-    for name in dir(reading):
-        if isinstance(attribute := getattr(reading, name, None), property) and attribute.fget is not None:
-            found[name] = shape_of(typing.get_type_hints(attribute.fget).get("return"))
-    return {name: shape for name, shape in found.items() if shape is not None and not name.startswith("_")}
 
 
 def shape_of(annotation: Any) -> Shape | None:
