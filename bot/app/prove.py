@@ -24,7 +24,7 @@ def prove(whole: Sequence[Proving], table: Path, again: bool, environment: Mappi
     Shape: what the sick nodes said is kept with the tests, or in a folder beside a table of one's own.
     Raises: UsageError when this machine cannot run them.
     """
-    tools.need((*tools.FOR_QEMU, *tools.FOR_THE_IMAGE))
+    tools.need({**tools.FOR_QEMU, **tools.FOR_THE_IMAGE})
     here = lab(environment)
     with tempfile.TemporaryDirectory(prefix="zombie-prove-") as folder:
 

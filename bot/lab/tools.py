@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from bot.domain.errors import UsageError
 
@@ -13,41 +12,26 @@ from bot.domain.errors import UsageError
 _SEARCHED = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """A program and its Debian package."""
-
-    program: str
-    package: str
+FOR_THE_IMAGE = {"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "ssh-keygen": "openssh-client"}
+FOR_QEMU = {"qemu-system-x86_64": "qemu-system-x86", "qemu-img": "qemu-utils", "ssh": "openssh-client"}
 
 
-QEMU = Tool("qemu-system-x86_64", "qemu-system-x86")
-QEMU_IMG = Tool("qemu-img", "qemu-utils")
-MMDEBSTRAP = Tool("mmdebstrap", "mmdebstrap")
-MKE2FS = Tool("mke2fs", "e2fsprogs")
-SSH = Tool("ssh", "openssh-client")
-SSH_KEYGEN = Tool("ssh-keygen", "openssh-client")
-
-FOR_THE_IMAGE = (MMDEBSTRAP, MKE2FS, SSH_KEYGEN)
-FOR_QEMU = (QEMU, QEMU_IMG, SSH)
-
-
-def path_of(tool: Tool) -> str | None:
+def path_of(program: str) -> str | None:
     """Return a program's path, None if it is missing."""
-    return shutil.which(tool.program) or shutil.which(tool.program, path=os.pathsep.join(_SEARCHED))
+    return shutil.which(program) or shutil.which(program, path=os.pathsep.join(_SEARCHED))
 
 
-def need(tools: Iterable[Tool]) -> dict[str, str]:
-    """Return each program's path.
+def need(packages: Mapping[str, str]) -> dict[str, str]:
+    """Return the path of each program of these packages, which are told by program.
 
     Raises: UsageError, which names what is missing and the command that installs it.
     """
-    found = {tool: path_of(tool) for tool in tools}
-    missing = [tool for tool, path in found.items() if path is None]
+    found = {program: path_of(program) for program in packages}
+    missing = [program for program, path in found.items() if path is None]
     if missing:
-        packages = " ".join(dict.fromkeys(tool.package for tool in missing))
+        named = " ".join(dict.fromkeys(packages[program] for program in missing))
         raise UsageError(
-            f"The lab needs programs that are missing here: {', '.join(tool.program for tool in missing)}.",
-            f"Debian and Ubuntu: apt install --no-install-recommends {packages}",
+            f"The lab needs programs that are missing here: {', '.join(missing)}.",
+            f"Debian and Ubuntu: apt install --no-install-recommends {named}",
         )
-    return {tool.program: path for tool, path in found.items() if path is not None}
+    return {program: path for program, path in found.items() if path is not None}

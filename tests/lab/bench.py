@@ -28,7 +28,7 @@ def require() -> None:
     import pytest
 
     try:
-        tools.need((*tools.FOR_QEMU, *tools.FOR_THE_IMAGE))
+        tools.need({**tools.FOR_QEMU, **tools.FOR_THE_IMAGE})
     except UsageError as error:
         missing(str(error))
     made = recipe("bookworm").digest

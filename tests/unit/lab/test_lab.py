@@ -12,7 +12,6 @@ from bot.lab.lab import Lab, LabRequest
 from bot.lab.node import LabNode
 from bot.lab.process import Process
 from bot.lab.recipe import Recipe
-from bot.lab.tools import Tool
 
 
 def silent(_: str) -> None:
@@ -33,7 +32,7 @@ def a_node(folder: Path, name: str = "lab-1") -> LabNode:
 
 def test_missing_tools_are_named_with_the_packages_that_have_them() -> None:
     with pytest.raises(UsageError, match="no-such-program") as caught:
-        tools.need([Tool("no-such-program", "its-package"), Tool("sh", "dash")])
+        tools.need({"no-such-program": "its-package", "sh": "dash"})
     assert caught.value.try_next.endswith("apt install --no-install-recommends its-package")
 
 
