@@ -87,22 +87,15 @@ async def test_failed_webhook_comes_again_under_the_same_id_and_holds_up_the_lat
         assert len({headers["X-Webhook-Id"] for headers, _ in bot.got}) == 3
 
 
-async def test_three_drops_in_a_row_disable_the_subscription_for_a_day() -> None:
-    clock = SteppedClock()
-    async with account(retry_policy=SOON, clock=clock) as pagerduty, receiver() as bot, client(pagerduty) as asking:
-        subscription = pagerduty.deliver_to(bot.url, "s")
+async def test_three_drops_in_a_row_disable_the_subscription() -> None:
+    async with account(retry_policy=SOON) as pagerduty, receiver() as bot, client(pagerduty) as asking:
+        pagerduty.deliver_to(bot.url, "s")
         bot.answers = [400, 202, 401, 400, 404]
         for number in range(6):
             pagerduty.account.trigger(f"number {number}")
             await pagerduty.webhooks.settled()
         assert len(bot.got) == 5, "what is taken ends a row, and after three nothing is brought"
         assert [one.is_suspended for one in await asking.subscriptions()] == [True]
-        clock.move(timedelta(hours=24))
-        assert [one.is_suspended for one in await asking.subscriptions()] == [False]
-        pagerduty.account.trigger("after a day")
-        await pagerduty.webhooks.settled()
-        assert len(bot.got) == 6
-        assert subscription.is_listening
 
 
 async def test_nobody_there_is_tried_again_and_then_given_up() -> None:

@@ -14,7 +14,7 @@ import json
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 
 from aiohttp import ClientError, ClientSession, ClientTimeout
 
@@ -22,7 +22,6 @@ from bot.demo.pagerduty.account import Account, AccountEvent, Json
 from bot.demo.pagerduty.rest_json import agent_json, instant_json, reference_json
 
 DROPS = 3  # this many webhooks lost in a row disable the subscription
-DISABLED_FOR = timedelta(hours=24)
 EVENTS = (
     "incident.acknowledged",
     "incident.annotated",
@@ -50,14 +49,14 @@ class Subscription:
     secrets: list[str]
     events: tuple[str, ...] = EVENTS
     active: bool = True
-    disabled_at: datetime | None = None
+    is_disabled: bool = False
     drops: int = 0
     queues: dict[str, deque[tuple[str, str, bytes]]] = field(default_factory=dict)
 
     @property
     def is_listening(self) -> bool:
         """Whether webhooks are sent."""
-        return self.active and self.disabled_at is None
+        return self.active and not self.is_disabled
 
     def form(self) -> Json:
         """Return the subscription as the REST API shows it, without its secret."""
@@ -73,7 +72,7 @@ class Subscription:
                 "type": "http_delivery_method",
                 "url": self.url,
                 "secret": None,
-                "temporarily_disabled": self.disabled_at is not None,
+                "temporarily_disabled": self.is_disabled,
                 "custom_headers": [],
             },
         }
@@ -101,25 +100,14 @@ class Webhooks:
         self.subscriptions[subscription.id] = subscription
         return subscription
 
-    def find(self, subscription_id: str) -> Subscription | None:
-        """Return a subscription. If it was disabled a day ago, it is enabled again first."""
-        subscription = self.subscriptions.get(subscription_id)
-        if (
-            subscription is not None
-            and subscription.disabled_at
-            and self._account.clock() - subscription.disabled_at >= DISABLED_FOR
-        ):
-            self.enable(subscription)
-        return subscription
-
     def enable(self, subscription: Subscription) -> None:
         """Enable a subscription again. Missed webhooks are not sent."""
-        subscription.disabled_at, subscription.drops = None, 0
+        subscription.is_disabled, subscription.drops = False, 0
         self._account.changes.wake()
 
     def disable(self, subscription: Subscription) -> None:
         """Disable a subscription, as after three lost webhooks in a row."""
-        subscription.disabled_at = self._account.clock()
+        subscription.is_disabled = True
         subscription.queues.clear()
         self._account.changes.wake()
 
@@ -136,9 +124,8 @@ class Webhooks:
     # --- delivery
 
     def _on_event(self, happened: AccountEvent) -> None:
-        for subscription_id in list(self.subscriptions):
-            subscription = self.find(subscription_id)
-            if subscription is not None and subscription.is_listening and happened.kind in subscription.events:
+        for subscription in self.subscriptions.values():
+            if subscription.is_listening and happened.kind in subscription.events:
                 self._deliver(
                     subscription, happened.incident.id, happened.kind, _event_payload(happened, self._account)
                 )
