@@ -15,11 +15,12 @@ from urllib.parse import urlencode
 
 from aiohttp import ClientError, ClientSession, ClientTimeout
 
-from bot.demo.slack.arguments import FORM, JSON
 from bot.demo.slack.delivery import NOBODY, TOO_LATE, Delivered, DeliveryKind, DeliveryTimeouts
 from bot.demo.slack.ids import IdGenerator
 from bot.domain.contracts import Clock
 from tests.faults import Faults
+
+FORM, JSON = "application/x-www-form-urlencoded", "application/json"
 
 
 def sign(secret: str, timestamp: int, body: bytes) -> dict[str, str]:

@@ -23,7 +23,6 @@ from bot.demo.slack.delivery import Delivered, DeliveryTimeouts
 from bot.demo.slack.ids import IdGenerator
 from bot.demo.slack.interactions import Submitted
 from bot.demo.slack.message import Message
-from bot.demo.slack.refusal import SlackRefused
 from bot.demo.slack.socket_mode import SocketMode, disconnection, send_json
 from bot.demo.slack.view import View
 from bot.domain.contracts import Clock
@@ -215,10 +214,7 @@ class SlackWorkspace(server.SlackWorkspace):
 
 
 async def _readable(request: web.Request) -> dict[str, Any]:
-    try:
-        return read_arguments(request.headers.get("Content-Type", ""), await request.read(), request.query)
-    except SlackRefused:
-        return {}
+    return read_arguments(request.headers.get("Content-Type", ""), await request.read(), request.query)
 
 
 def now() -> datetime:

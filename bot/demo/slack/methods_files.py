@@ -26,19 +26,18 @@ def get_upload_url(call: Call) -> dict[str, Any]:
 
 
 def complete_upload(call: Call) -> dict[str, Any]:
-    """Complete an upload, and share the file in the named channels or threads."""
+    """Complete an upload, and share the files in a channel or thread, if one is named."""
     wanted = call.arguments.structure("files", "invalid_arguments")
     if not isinstance(wanted, list) or not wanted or not all(isinstance(each, dict) for each in wanted):
         raise SlackRefused.arguments("must provide an array [json-pointer:/files]")
-    named = call.arguments.text("channel_id", "") or call.arguments.text("channels", "")
-    channels = [call.channel(name) for name in named.split(",") if name]
-    threads = [thread_of(call, channel) for channel in channels]
+    name = call.arguments.text("channel_id", "")
+    channel = call.channel(name) if name else None
+    thread_ts = None if channel is None else thread_of(call, channel)
     files = tuple(call.uploads.complete(str(each.get("id")), str(each.get("title") or "")) for each in wanted)
     for file in files:
         call.workspace.files[file.id] = file
-    for channel, thread_ts in zip(channels, threads, strict=True):
-        comment = call.arguments.text("initial_comment", "")
-        call.workspace.post(channel.id, BOT_USER, comment, files=files, thread_ts=thread_ts)
+    if channel is not None:
+        call.workspace.post(channel.id, BOT_USER, "", files=files, thread_ts=thread_ts)
     return {"files": [file.as_slack(f"{call.file_address}/{file.id}") for file in files]}
 
 

@@ -76,10 +76,6 @@ async def test_missing_scope_says_what_is_needed_and_what_is_there() -> None:
 @pytest.mark.parametrize(
     ("body", "kind", "error"),
     [
-        (b"{", "application/json", "invalid_json"),
-        (b"[]", "application/json", "json_not_object"),
-        (b"\xff", "application/json", "invalid_charset"),
-        (b"x", "text/csv", "invalid_post_type"),
         (b"channel=C0ALERTS01&text=x&blocks=%5B", "application/x-www-form-urlencoded", "invalid_blocks_format"),
         (b"channel=C0ALERTS01", "application/x-www-form-urlencoded", "no_text"),
         (b"text=x", "application/x-www-form-urlencoded", "invalid_arguments"),
