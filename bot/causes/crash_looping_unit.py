@@ -25,7 +25,7 @@ from bot.causes._loops import Loop, LoopState
 from bot.causes._unit_state import WHY_ENDS, UnitState, disabling_steps, unit_state_of
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, Finding, HalfRead, RuledOut, Status, Undecided
 from bot.probes.containers import ContainersReading
 from bot.probes.essential_units import EssentialUnitsReading
 from bot.probes.units import UnitsReading
@@ -186,6 +186,11 @@ def _ruled_out_or_undecided(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if not isinstance(containers, Unread) and containers.refused:
         because = "containers were not read: " + "; ".join(containers.refused.values())
         return Undecided(NAME, because, worst=Status.DEGRADED)
+    # Between two failures a service or container runs like any other: only a second look tells.
+    if not isinstance(units, Unread) and not units.looked_twice:
+        return HalfRead(NAME, "not every service was looked at twice")
+    if not isinstance(containers, Unread) and containers.containers and containers.containers_later is None:
+        return HalfRead(NAME, "the containers were looked at only once")
     if not isinstance(units, Unread) and not units.systemd:
         return RuledOut(NAME, "no systemd runs here, and no container came and went")
     if not isinstance(units, Unread) and not units.journal_read and any(u.restarts is None for u in units.services):

@@ -21,7 +21,7 @@ from bot.causes._irq_placement import (
 from bot.causes._starvation import starvation
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, Finding, HalfRead, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
 from bot.probes.interrupts import InterruptsReading
 from bot.probes.softirq import SoftirqReading
@@ -45,7 +45,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         return RuledOut(NAME, "the machine has a single core: there is nothing to spread", applies=False)
     if placement is None or not is_one:
         if interrupts.lines and not interrupts.seconds_between:
-            return Undecided(NAME, "the interrupts were looked at only once")
+            return HalfRead(NAME, "the interrupts were looked at only once")
         return RuledOut(NAME, _placement_words(placement))
     said = (
         f"{percent(placement.share_percent)} of the network's interrupts "

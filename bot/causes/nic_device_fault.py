@@ -20,7 +20,7 @@ from bot.causes._irq_placement import core_rows
 from bot.causes._starvation import dying_cgroups_before, paced_resets, says_starved, starvation
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, HalfRead, RuledOut, Status, Undecided
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.cpu import CpuReading
 from bot.probes.formats.kernel_line import LOCKUPS, KernelEvent
@@ -183,6 +183,8 @@ def _ruled_out_or_undecided(
     if isinstance(nic, Unread):
         # Resets, which make it critical, are in the log; counters alone never make it critical.
         return Undecided(NAME, f"the network cards were not read ({nic.reason})", worst=Status.DEGRADED)
+    if any(card.counters for card in nic.nics) and not any(card.counters_later for card in nic.nics):
+        return HalfRead(NAME, "the network cards were looked at only once")
     none = "no device error, failed reset or time-out in the log, and no error counter rose"
     if starved:
         none = f"no device error and no failed reset; {starved}"

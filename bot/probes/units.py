@@ -102,6 +102,7 @@ class UnitsReading:
     systemd_version: str = ""
     journal_read: bool = True  # False: restarts in the journal could not be counted
     seconds_between: float | None = None  # between the two looks, by the clock of the node
+    looked_twice: bool = True  # False: a look failed, or ended before it had named every service
 
     def get(self, name: str) -> Unit | None:
         """Return the service of that name or alias."""
@@ -229,6 +230,7 @@ def parse(outputs: Outputs) -> UnitsReading:
         systemd_version=version,
         journal_read=journal is not None and _READ in journal.splitlines(),
         seconds_between=outputs.seconds_between("show"),
+        looked_twice=all((run := outputs.get("show", look)) and run.exit_status == 0 for look in (0, 1)),
     )
 
 

@@ -1,6 +1,7 @@
 """units: services that restart, whoever counts it, and failed units of every type, named as the node names them."""
 
 import subprocess
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -55,6 +56,13 @@ def test_unit_in_only_one_look_is_kept() -> None:
         ("a.service", None),
         ("b.service", "active"),
     ]
+
+
+def test_look_that_failed_or_ended_early_is_no_look() -> None:
+    assert read(shown(), shown()).looked_twice
+    assert not read(shown()).looked_twice
+    early = [replace(run("show", shown(), look), exit_status=look) for look in (0, 1)]
+    assert not parse(Outputs(*early, run("failed", f"systemd 252\n{ENDED}"))).looked_twice
 
 
 def test_alias_makes_a_unit_protected() -> None:
