@@ -73,6 +73,8 @@ class FilesystemsReading:
     rooms: tuple[Room, ...] = ()
     has_kubelet: bool = False
     limits: tuple[tuple[str, float], ...] = ()
+    mounts_left_out: int = 0  # beyond those that were looked at
+    rooms_left_out: int = 0  # beyond those of data whose room was read
     etc_type: str = ""  # of the file system that holds /etc, or of an overlay's upper layer, by stat(1)
 
     @property
@@ -106,16 +108,17 @@ _KUBELET_CONFIG = "/var/lib/kubelet/config.yaml"
 # Btrfs has a number that belongs to no device, and its source may be a device-mapper link: the log says `dm-0`.
 # After a dash: where else something is mounted, disks of databases and the like. Volumes of pods are their workloads'
 # own; names with blanks come with octal escapes, and are left out.
-_MOST_DATA = 24
+_MOST_DATA, _MOST_MOUNTS = 200, 400  # a node of storage has a hundred disks
 _MOUNTS = (
     '{ t = o = ""; for (i = 7; i < NF; i++) if ($i == "-") { t = $(i + 1); s = $(i + 2); o = $(i + 3) } '
     f'if (t !~ /^({_TYPES})$/ || o == "") next; k = $3 t; if (!(k in p) || length($5) < length(p[k])) '
     '{ p[k] = $5; r[k] = $3 " " t " " s " " o " " $5 } '
     "if (!($3 in q) || length($5) < length(q[$3])) q[$3] = $5 } "
-    'END { for (k in r) if (n++ < 200) print r[k]; print "-"; '
+    f"END {{ for (k in r) if (n++ < {_MOST_MOUNTS}) print r[k]; "
     'for (k in q) if (q[k] !~ /^.(boot|efi|snap|run|var.lib.kubelet)(.|$)/ && !index(q[k], "\\\\") && '
     f'!index(" {" ".join(_PLACES)} ", " " q[k] " ") && '
-    f"m++ < {_MOST_DATA}) print q[k] }}"
+    f'm++ < {_MOST_DATA}) d = d " " q[k]; '
+    f'print "-", (n > {_MOST_MOUNTS} ? n - {_MOST_MOUNTS} : 0), (m > {_MOST_DATA} ? m - {_MOST_DATA} : 0) d }}'
 )
 # The upper layer of the overlay that holds /etc: what is changed there is kept as long as that is.
 _UPPER = (
@@ -128,7 +131,7 @@ _LOOK = fragment(f"""
     while [ $# -gt 4 ] && [ "$1" != - ]; do
         if cd -P "/sys/dev/block/$1" 2>/dev/null; then n=$PWD; else n=$(readlink -f "$3") || n=$3; fi;
         echo "${{n##*/}} $2 $4 $5"; shift 5; done;
-    [ "$1" = - ] && shift; m=$*;
+    if [ "$1" = - ]; then echo '==> /left-out <=='; echo "$2 $3"; shift 3; fi; m=$*;
     echo '==> /fstab <=='; [ -r /etc/fstab ] && while read -r l || [ -n "$l" ]; do
         case $l in '#'*) ;; *) printf '%s\\n' "$l";; esac; done </etc/fstab;
     echo '==> /blocks <=='; df -Pk {" ".join(_PLACES)} 2>/dev/null;
@@ -144,6 +147,7 @@ _LOOK = fragment(f"""
 
 _MOUNT = re.compile(r"(\S{1,80}) (\w{2,12}) (\S{1,400}) (/.*)")
 _ROOM = re.compile(r".*?\s([0-9]{1,20})\s+[0-9]{1,20}\s+(-?[0-9]{1,20})\s+(?:[0-9]{1,3}%|-)\s+(/.*)")
+_LEFT_OUT = re.compile(r"[0-9]{1,7} [0-9]{1,7}")
 _LIMIT = re.compile(r" +((?:nodefs|imagefs)\.(?:available|inodesFree)): +[\"']?([0-9]{1,3}(?:\.[0-9]{1,3})?)%[\"']?")
 
 
@@ -164,8 +168,17 @@ def parse(outputs: Outputs) -> FilesystemsReading:
         raise CannotRead("filesystems: no file system is named")
     kubelet = files.get("/kubelet", ())
     limits = ((found.group(1), float(found.group(2))) for line in kubelet if (found := _LIMIT.fullmatch(line.rstrip())))
+    left_out = [line.split() for line in files.get("/left-out", ()) if _LEFT_OUT.fullmatch(line)] or [["0", "0"]]
     etc = [line for line in files.get("/etc", ()) if line not in ("", END)]
-    return FilesystemsReading(mounts, rooms, "here" in kubelet, tuple(limits), one_line(etc[-1], 40) if etc else "")
+    return FilesystemsReading(
+        mounts,
+        rooms,
+        "here" in kubelet,
+        tuple(limits),
+        int(left_out[0][0]),
+        int(left_out[0][1]),
+        one_line(etc[-1], 40) if etc else "",
+    )
 
 
 def _mounts_of_fstab(fstab: Iterable[str]) -> Iterable[tuple[str, str]]:
@@ -215,7 +228,7 @@ def _free_percent(row: re.Match[str]) -> float:
 PROBE = Probe(
     name="filesystems",
     title="file systems: room, and whether they take writes",
-    commands=(Command("look", ("sh", "-c", _LOOK), lane="devices", output_limit_bytes=128 * 1024),),
+    commands=(Command("look", ("sh", "-c", _LOOK), lane="devices", output_limit_bytes=256 * 1024),),
     parse=parse,
     reading=FilesystemsReading,
 )

@@ -4,31 +4,35 @@ import os
 import subprocess
 from pathlib import Path
 
-from bot.probes.filesystems import PROBE, parse
+from bot.probes.filesystems import PROBE, FilesystemsReading, parse
 from tests.readings.recorded import once
 
 
-def devices(tmp_path: Path, *rows: str) -> dict[str, str]:
-    """Return the device of each mount point of a table."""
+def look(tmp_path: Path, *rows: str) -> FilesystemsReading:
+    """Read a table of mounts through the fragment."""
     table = tmp_path / "mountinfo"
     table.write_text("".join(f"{row}\n" for row in rows))
     (command,) = PROBE.commands
     script = command.argv[2].replace("/proc/self/mountinfo", str(table))
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, check=True)
-    return {mount.point: mount.device for mount in parse(once("look", done.stdout)).mounts}
+    return parse(once("look", done.stdout))
 
 
 def test_btrfs_on_a_mapped_device_has_the_kernels_own_name(tmp_path: Path) -> None:
     (tmp_path / "dm-4").write_text("")
     (tmp_path / "mapper").mkdir()
     (tmp_path / "mapper" / "vg-data").symlink_to("../dm-4")
-    found = devices(
+    found = look(
         tmp_path,
         f"41 1 0:4035 / /srv/data rw,relatime shared:2 - btrfs {tmp_path}/mapper/vg-data rw,space_cache=v2",
         "42 1 0:4036 / /srv/plain rw,relatime shared:3 - btrfs /dev/none-such1 rw,space_cache=v2",
         "43 1 0:4037 / /srv/$(id) rw,relatime shared:4 - btrfs $(id)`id`;id rw",
     )
-    assert found == {"/srv/data": "dm-4", "/srv/plain": "none-such1", "/srv/$(id)": "$(id)`id`;id"}
+    assert {mount.point: mount.device for mount in found.mounts} == {
+        "/srv/data": "dm-4",
+        "/srv/plain": "none-such1",
+        "/srv/$(id)": "$(id)`id`;id",
+    }
 
 
 def test_etc_is_on_the_upper_layer_of_the_overlay_that_holds_it(tmp_path: Path) -> None:
@@ -75,6 +79,13 @@ def test_room_on_a_disk_of_data_is_told_apart_and_no_place_twice() -> None:
         ("/srv/data", 0.1, True),
     ]
     assert parse(once("look", text)).least_free_percent == 60.0
+
+
+def test_beyond_hundreds_of_file_systems_the_node_counts_those_left_out(tmp_path: Path) -> None:
+    for disks, left_out in ((400, (0, 200)), (407, (7, 207))):
+        rows = (f"41 1 8:{n} / /data{n} rw - xfs /dev/x{n} rw" for n in range(disks))
+        found = look(tmp_path, *rows)
+        assert (found.mounts_left_out, found.rooms_left_out) == left_out
 
 
 def test_only_plain_names_outside_of_pods_are_asked_for_their_room(tmp_path: Path) -> None:
