@@ -52,6 +52,7 @@ class EbsReading:
     probe: ClassVar[str] = "ebs"
 
     volumes: tuple[Volume, ...] = ()
+    left_out: int = 0  # volumes beyond those that sudoers names
 
     @property
     def held_percent(self) -> float:
@@ -78,6 +79,7 @@ _LIMIT = timedelta(seconds=6)
 _FOLDERS = ("/usr/sbin",)  # every distribution has nvme-cli there, so each device needs only a single sudoers line
 _MODEL = "Amazon Elastic Block Store"
 _NONE = "no volume"
+_ALL = "/all"
 _ARGVS = tuple(
     ("nvme", "get-log", f"/dev/nvme{number}n1", "--log-id=0xd0", "--log-len=4096") for number in range(MOST_VOLUMES)
 )
@@ -93,6 +95,10 @@ _MAGIC, _QUEUE, _BYTES = 0x3C23B510, 88, 96
 _ROW = re.compile(r"([0-9a-f]{4,8}):((?: [0-9a-f]{2}){1,16})(?: .*)?")
 
 
+# Of all volumes, which anybody may count.
+_COUNT = f"echo '==> {_ALL} <==' && grep -ls '{_MODEL}' /sys/class/nvme/nvme[0-9]*/model | wc -l"
+
+
 def _look_script(said: Callable[[tuple[str, ...]], str], before: str) -> tuple[str, ...]:
     """A look at every volume; prints nothing if none may be read, so that the next way is tried."""
     asked = " ".join(
@@ -100,7 +106,7 @@ def _look_script(said: Callable[[tuple[str, ...]], str], before: str) -> tuple[s
         f"""[ -n "$d" ] || exit 1; n=1; echo '==> {argv[2]} <=='; echo "$d"; fi;"""
         for number, argv in enumerate(_ARGVS)
     )
-    return ("sh", "-c", f"{before} n=; {asked} [ -n \"$n\" ] && echo '{END}'")
+    return ("sh", "-c", f"{before} n=; {asked} [ -n \"$n\" ] && {_COUNT} && echo '{END}'")
 
 
 def _sudo_line(argv: tuple[str, ...]) -> str:
@@ -122,9 +128,10 @@ def parse(outputs: Outputs) -> EbsReading:
     if not seconds:
         raise CannotRead("ebs: the looks are too close together")
     before, after = sections(first), sections(later)
-    return EbsReading(
-        tuple(_volume(path, before[path], after[path], seconds) for path in before if path in after and before[path])
-    )
+    every = next(iter(before.pop(_ALL, ())), "").strip()
+    volumes = [_volume(path, before[path], after[path], seconds) for path in before if path in after and before[path]]
+    count = int(every) if re.fullmatch(r"[0-9]{1,4}", every) else 0
+    return EbsReading(tuple(volumes), max(0, count - len(before)))
 
 
 def _volume(path: str, before: tuple[str, ...], after: tuple[str, ...], seconds: float) -> Volume:

@@ -24,6 +24,7 @@ def leaks() -> Machine:
 
 
 ONESHOT: dict[str, Any] = {"Type": "oneshot", "ActiveState": "activating", "SubState": "start"}
+SHORT = "-- dmesg: 2880 lines, 0 left out, from 777000 s, errors from 777000 s --\n"
 NEWER = ("file vmlinuz-6.1.0-9", "file initrd.img-6.1.0-9", "file vmlinuz-6.1.0-28")
 # What must not be cut off, and what the next boot would trip over: a title, the node's lines, the words of the verdict.
 CUT_OFF: list[tuple[str, Machine, str]] = [
@@ -93,6 +94,7 @@ def test_what_must_not_be_cut_off_stands_before_every_reboot(title: str, machine
         (leaks().unfinished(boot=()), "the next boot's kernel and initrd (none lie in /boot)"),
         (leaks().unfinished("btrfs 6a1e-0c"), "what btrfs is doing"),
         (leaks().unfinished("md md0/md/sync_action"), "what md0 is doing"),
+        (leaks().instead("kernel_log", "log", SHORT), "the kernel log reaches back only"),
     ],
 )
 def test_what_was_not_read_before_a_reboot_is_told_with_the_plan(machine: Machine, says: str) -> None:

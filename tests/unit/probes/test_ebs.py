@@ -1,6 +1,8 @@
 """What NVMe devices say of EBS volumes; what follows from it stands in playbooks/causes/ebs-throttled.yaml."""
 
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +24,20 @@ def test_recorded_volume_is_held_by_its_own_throughput() -> None:
     finding = found(EBS, reading)
     assert finding.summary == "nvme1n1 asked for more than the volume's own throughput 70 % of the time"
     assert finding.evidence[0].source[0] == "nvme1n1 volume_throughput exceeded +3507000 us"
+
+
+def test_volumes_that_may_not_be_asked_are_counted(tmp_path: Path) -> None:
+    for number in range(11):
+        (tmp_path / f"nvme{number}").mkdir()
+        (tmp_path / f"nvme{number}" / "model").write_text("Amazon Elastic Block Store              \n")
+    page = changed("-- end --", "").text("log", 1).partition("==> /dev/nvme1n1")[0].partition("\n")[2]
+    (tmp_path / "sudo").write_text(f"#!/bin/sh\ncat <<'E'\n{page}E\n")
+    (tmp_path / "sudo").chmod(0o755)
+    script = PROBE.commands[0].alternatives[0][2].replace("/sys/class/nvme", str(tmp_path))
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    said = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=30, check=True, env=path).stdout
+    reading = parse(twice("log", said, said))
+    assert (len(reading.volumes), reading.left_out) == (8, 3)
 
 
 def changed(old: str, new: str) -> Outputs:
