@@ -83,7 +83,7 @@ class Fork:
 
 def run(session: pytest.Session, count: int) -> bool:
     """Run a session's tests in so many forks; the result is that of `pytest_runtestloop`."""
-    files = [list(tests) for _, tests in itertools.groupby(session.items, lambda item: item.path)]
+    files = _mixed([list(tests) for _, tests in itertools.groupby(session.items, lambda item: item.path)])
     while files:
         begun = _run(session, count, files)
         if session.shouldfail:
@@ -95,6 +95,19 @@ def run(session: pytest.Session, count: int) -> bool:
             break  # each fork died before its first test
         files = left  # what a fork had taken before it died in the last test of another file
     return True
+
+
+def _mixed(files: list[list[pytest.Item]]) -> list[list[pytest.Item]]:
+    """Return files in an order in which tests of real processes, which mostly wait, stand among those that compute.
+
+    The cores are busy then while others wait. Those that wait end sooner: the last of them would be waited for alone.
+    """
+    place = dict[str, float]()
+    for is_real in (True, False):
+        same = [tests for tests in files if (tests[0].get_closest_marker("real") is not None) == is_real]
+        span = 0.8 if is_real else 1.0
+        place.update((tests[0].nodeid, span * number / len(same)) for number, tests in enumerate(same))
+    return sorted(files, key=lambda tests: place[tests[0].nodeid])
 
 
 def _run(session: pytest.Session, count: int, files: list[list[pytest.Item]]) -> set[str]:
