@@ -54,8 +54,8 @@ class _Shown:
     """What a card shows, as far as this program knows: its last wording, and as of when.
 
     Shape: `open` are its incidents until all have ended, for the clock. `seconds_at` is up to when its seconds are
-    counted, `head` the record's head on it once it is closed. Wordings are made under `lock`, in the order of the
-    requests.
+    counted, `head` the record's head on it once the incidents `closed` have ended. Wordings are made under `lock`, in
+    the order of the requests.
     """
 
     wording: str = ""
@@ -63,6 +63,7 @@ class _Shown:
     open: Sequence[Incident] = ()
     seconds_at: datetime | None = None
     head: str = ""
+    closed: tuple[str, ...] = ()
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -442,7 +443,10 @@ class ChatCards:
         """Return the view, with the record's head once all have ended."""
         if not view.ended:
             return view
-        shown.head = shown.head or (read.head if read is not None else await self._ledger.head(HOUSE)).noted
+        closed = tuple(incident.id for incident in group)
+        if shown.closed != closed:  # a reopened card closes again, with incidents that are behind the earlier head
+            shown.head = (read.head if read is not None else await self._ledger.head(HOUSE)).noted
+            shown.closed = closed
         return group_view(group, replace(context, head=shown.head))
 
     def _context_of(self, shown: _Shown, group: Sequence[Incident]) -> ViewContext:

@@ -297,10 +297,8 @@ def newest(group: Iterable[Incident]) -> tuple[Incident, ...]:
         found.setdefault(incident.node or incident.id, []).append(incident)
     shown: list[Incident] = []
     for of_node in found.values():
-        latest = of_node[0]
-        for incident in of_node[1:]:
-            if incident.opened_at >= latest.opened_at and latest.reopens != incident.id:
-                latest = incident
+        reopened = {incident.reopens for incident in of_node}  # the clock may have been set back since
+        latest = sorted((each for each in of_node if each.id not in reopened), key=lambda each: each.opened_at)[-1]
         beside = (each for each in of_node if each.has_begun and each is not latest)
         shown += [*(each for each in beside if not each.ended or each.updated_at >= latest.opened_at), latest]
     return tuple(shown)

@@ -38,6 +38,7 @@ _HELD = select(HOLDS.c.incident)
 _OF_OPEN_WAVES = select(INCIDENTS.c.id).where(INCIDENTS.c.source_id.in_(select(WAVES.c.id).where(~WAVES.c.ended)))
 _UNDOS = select(INCIDENTS.c.id).where(INCIDENTS.c.source_id.like("undo %"))  # what an undo is asked for by
 _WAITING = select(POSTS.c.incident).where(POSTS.c.waiting)
+_FIRING = select(CASES.c.group).where(CASES.c.over_at == "")  # while its alert fires
 _COUNT = select(func.count()).select_from(ENTRIES).where(ENTRIES.c.stream == bindparam("named"))
 _DELIVERED = and_(DELIVERIES.c.done, DELIVERIES.c.kept_at < bindparam("before"))
 
@@ -64,8 +65,8 @@ class Pruner(Store):
         """Remove incidents that ended, and last changed, longer ago than that.
 
         Incidents shown together are removed together, or stay: none is removed while another is open or newer. What an
-        open incident or wave refers to stays, an undo stays as long as what it undoes, and so does the incident that
-        changed last, whose number programs follow.
+        open incident or wave refers to stays, so does a card whose alert fires, an undo as long as what it undoes, and
+        the incident that changed last, whose number programs follow.
 
         Raises: ValueError when that is less than `SHORTEST`; LedgerUnavailable when the database cannot be used.
         """
@@ -94,7 +95,8 @@ class Pruner(Store):
     def _prunable(self, connection: Connection, cards: Sequence[str], before: str) -> dict[str, Head]:
         """Return the heads of these cards' incidents that may be removed; checked again: they may have changed."""
         stay = {name for which in (_NEWEST, _HELD, _OF_OPEN_WAVES) for name in connection.execute(which).scalars()}
-        waiting = set(connection.execute(_WAITING).scalars())
+        # A source repeats an alert that fires: taken for a new one, it would be given the same names once more.
+        waiting = {name for which in (_WAITING, _FIRING) for name in connection.execute(which).scalars()}
         for incident in self._readable(connection, _OPEN):
             stay |= {incident.reopens, incident.undoes}
         # An undo is named after what it undoes: while that is on record, another could be given the name once more.

@@ -138,6 +138,8 @@ def test_node_that_was_opened_anew_is_told_as_it_is_now() -> None:
     old = of_page(PAGE, State.RESOLVED, incident="old")
     new = replace(of_page(PAGE, State.PROPOSED, incident="new", after=60), reopens="old")
     assert [one.id for one in pages_of([new, old])[PAGE]] == ["new"]
+    third = replace(of_page(PAGE, State.PROPOSED, incident="third", after=-60), reopens="new")
+    assert newest([third, new, old])[-1] == third, "the database's clock was set back"
 
 
 @pytest.mark.parametrize("state", [State.ACTING, State.VERIFYING, State.ESCALATED])

@@ -23,7 +23,7 @@ from bot.chat.why_replies import WhyReplies
 from bot.domain.alert import Alert
 from bot.domain.case import Case, CaseHeader
 from bot.domain.entry import Head
-from bot.domain.events import AlertCleared, AlertReceived, Triaged
+from bot.domain.events import AlertCleared, AlertReceived, Cancelled, Triaged
 from bot.domain.fold import fold
 from bot.domain.growth import CountSample, Growth
 from bot.domain.incident import Incident
@@ -36,7 +36,7 @@ from bot.response.diagnosis.progress import ReadingProgress
 from bot.surfaces.slack.drawing import draw, fits
 from bot.view.context import ViewContext
 from bot.view.view import group_view
-from tests.record.incidents import HEALTHY, NODE, VERDICT, WAYS, entries
+from tests.record.incidents import HEALTHY, NODE, PROPOSED, TRIAGED, VERDICT, WAYS, entries
 
 RECEIVED = AlertReceived(Alert("alertmanager", "g", text="pinned"), NODE, "g1", "node-health", channel="C1")
 BEGAN = datetime(2026, 11, 22, 3, tzinfo=UTC)
@@ -203,6 +203,15 @@ async def test_group_is_shown_as_the_record_has_it_once_for_each_wording() -> No
     assert wall.owed == {}
     await cards.show([incident("i1", Triaged(HEALTHY), AlertCleared("alertmanager", "g"))])
     assert wall.owed["card"].text == f"Resolved: {first.text}"
+
+
+async def test_closing_card_has_the_head_behind_all_its_incidents_also_once_it_was_reopened() -> None:
+    wall = Wall()
+    cards, first = wall.cards(), incident("i1", TRIAGED, PROPOSED, Cancelled("It ended."))
+    again = replace(incident("i2", TRIAGED, PROPOSED, Cancelled("It ended again."), after=9), reopens="i1")
+    for seq, group, shown in ((1, (first,), 1), (2, (first,), 1), (3, (first, again), 3)):
+        await cards.show(group, CardRecord("g1", group, {}, CardPosts(), Head(seq, "ab" * 32), None, lambda *_: ""))
+        assert f"{shown}:{'ab' * 16}" in str(wall.owed["card"].blocks)
 
 
 async def test_what_is_read_elsewhere_and_a_persons_check_are_left_alone() -> None:
