@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from bot.actions import cluster_node
 from bot.actions.cluster_node import BARE_TOO, CLUSTER, LEFT, NODE, UNSCHEDULABLE, WITHIN
-from bot.actions.pod import BARE, EVICT, Pod
+from bot.actions.pod import BARE, EVICT, GOING, Pod
 from bot.domain.action import Action, Args, ClusterCalls, Facts, Proof, RemedyRules
 from bot.domain.cluster_call import with_remark
 from bot.domain.command import Command, Outputs
@@ -57,17 +57,24 @@ def judge(args: Args, before: Facts, now: Facts) -> Proof:
 
 
 def eviction_calls_due(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
-    """Return the calls to make now; a pod that is ending already is not evicted again, and in another boot none is.
-
-    One that is lost with it and came since the drain began was shown to nobody: it stays, and the drain does not end.
-    """
+    """Return the calls to make now; a pod that is ending already is not evicted again, and in another boot none is."""
     if cluster_node.another_boot_words(args, now):
         return ()
-    known = {pod.full_name for pod in cluster_node.pods_of(before)}
-    there = [pod for pod in cluster_node.pods_of(now) if pod.state == EVICT or (pod.state == BARE and BARE_TOO in args)]
-    evicted = [pod for pod in there if pod.full_name in known or not pod.is_lost]
     first = (cluster_node.cordon_call(args),) if now[UNSCHEDULABLE] != "true" else ()
-    return (*first, *map(_eviction, evicted))
+    there = (pod for pod in cluster_node.pods_of(now) if pod.state != GOING and not _is_spared(args, before, pod))
+    return (*first, *map(_eviction, there))
+
+
+def spared_words(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
+    """Return the pods that stay, so that the drain does not end, each with why."""
+    spared = (pod for pod in cluster_node.pods_of(now) if _is_spared(args, before, pod))
+    return tuple(f"{pod.words}: it came since the drain began, and would be lost unseen" for pod in spared)
+
+
+def _is_spared(args: Args, before: Facts, pod: Pod) -> bool:
+    """True for a pod that is lost with its eviction and was shown to nobody, or that nothing would start again."""
+    is_known = pod.full_name in {each.full_name for each in cluster_node.pods_of(before)}
+    return pod.is_lost and not (is_known and (pod.state == EVICT or BARE_TOO in args))
 
 
 def refuses(args: Args, now: Facts) -> str:
@@ -129,6 +136,7 @@ ACTION = Action(
     by_calls=ClusterCalls(
         calls=eviction_calls_due,
         lasts=lambda args, before, now: "",
+        spares=spared_words,
         refuses=refuses,
         affects=affects,
         leaves=still_cordoned_words,

@@ -39,7 +39,8 @@ class ClusterCalls:
     """How an action is done through its cluster's API: in rounds of calls, until its proof is seen or time runs out.
 
     Shape: its looks are calls too, `("GET", path)`. Its commands are lines of `call.py`; blanks in them stand for names
-    that are not known beforehand. `calls(args, before, now)` returns the calls of a round; each must fit a command.
+    that are not known beforehand. `calls(args, before, now)` returns the calls of a round; each must fit a command;
+    `spares(args, before, now)` what it leaves alone, a line each, although it is in the way of the proof.
     `refuses(args, now)` says why it may not begin. `affects(args, now)` returns what else it touches, a line each, for
     the approver; True: what goes with it nothing brings back, so whoever says yes has to have seen it.
     `given(facts, earlier)` adds to its facts before it begins those of the earlier steps, by action.
@@ -49,6 +50,7 @@ class ClusterCalls:
 
     calls: Callable[[Args, Facts, Facts], tuple[str, ...]]
     lasts: Callable[[Args, Facts, Facts], str]
+    spares: Callable[[Args, Facts, Facts], tuple[str, ...]] = lambda args, before, now: ()
     refuses: Callable[[Args, Facts], str] = lambda args, now: ""
     affects: Callable[[Args, Facts], Mapping[str, bool]] = lambda args, now: {}
     given: Callable[[Facts, Mapping[str, Facts]], Facts] = lambda facts, earlier: facts

@@ -72,7 +72,7 @@ class ClusterAccess:
         lines = action.by_calls.calls(step.args, before, now)
         if strange := [line for line in lines if not any(is_as_approved(line, command) for command in step.commands)]:
             return Completed("step", "run", 0, "", f"not what was approved: {one_line(strange[0], 120)}", 1)
-        gate, said, failed = asyncio.Semaphore(_AT_ONCE), list[str](), list[str]()
+        gate, said, failed = asyncio.Semaphore(_AT_ONCE), [*action.by_calls.spares(step.args, before, now)], list[str]()
         lost: list[ConnectionLost] = []
         late: list[str] = []
         braked: list[Braked] = []

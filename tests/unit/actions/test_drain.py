@@ -62,8 +62,9 @@ def test_pods_that_a_reboot_does_not_hurt_are_left_and_the_others_go() -> None:
 def test_pod_that_is_lost_with_it_and_came_since_the_drain_began_is_not_evicted() -> None:
     there = DemoPod("b", "there", "n1", ("ReplicaSet", "api-77"), empty_dirs=("tmp",))
     late = (replace(there, name="late"), DemoPod("c", "bare", "n1"), DemoPod("a", "whole", "n1", ("Job", "etl")))
-    called = by_calls("drain").calls({**ARGS, BARE_TOO: "yes"}, facts(there), facts(there, *late))
-    assert [line.split()[1].split("/")[-2] for line in called[1:]] == ["whole", "there"]
+    seen = {**ARGS, BARE_TOO: "yes"}, facts(there), facts(there, *late)
+    assert [line.split()[1].split("/")[-2] for line in by_calls("drain").calls(*seen)[1:]] == ["whole", "there"]
+    assert [words.partition(":")[0] for words in by_calls("drain").spares(*seen)] == ["b/late", "c/bare"]
 
 
 @pytest.mark.parametrize(

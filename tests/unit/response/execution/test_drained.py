@@ -116,6 +116,18 @@ async def test_pod_that_does_not_go_by_the_deadline_is_handed_to_a_person(
         assert here.cluster.evicted == ["ray/worker-1"], "nothing is ever deleted"
 
 
+async def test_pod_that_came_in_the_drain_and_is_not_lost_unseen_is_named(tmp_path: Path) -> None:
+    async with drain_stage(tmp_path, [worker(grace=60.0)]) as here:
+        await here.proposed()
+        await here.approve()
+        runner = here.runner()
+        await here.run(runner, until=lambda one: bool(here.calls("POST /api/v1/namespaces")))
+        here.cluster.pods.append(replace(JOB))
+        done = await here.run(runner)
+        assert "batch/featurize-0" not in here.cluster.evicted
+        assert "batch/featurize-0: Job featurize; loses emptyDir scratch: it came since" in done.ending.because  # type: ignore[union-attr]
+
+
 async def test_pod_that_comes_back_keeps_the_node_from_its_reboot(tmp_path: Path) -> None:
     async with drain_stage(tmp_path, [worker(comes_back=True)]) as here:
         await here.proposed()
