@@ -144,9 +144,13 @@ def entry_words(entry: Entry, words: PlanWords = BY_NAME, plan: Plan | None = No
         case StepStarted(number=number, attempt=attempt, kept_says=kept):
             again = f", attempt {attempt}" if attempt > 1 else ""
             return _step(number, words, plan) + again + (f"; kept: {kept}" if kept else "")
-        case StepVerified(number=number, took=took):
+        case StepVerified(number=number, took=took, otherwise=""):
             return f"{_step(number, words, plan)}, proved after {span_words(took)}"
-        case StepSkipped(number=number, because=because) | StepFailed(number=number, because=because):
+        case (
+            StepVerified(number=number, otherwise=because)
+            | StepSkipped(number=number, because=because)
+            | StepFailed(number=number, because=because)
+        ):
             return f"{_step(number, words, plan)}: {because}"
         case ValidationStarted(window=window, note=note, waiting=waiting):
             then = f" before the last {'step' if waiting == 1 else f'{waiting} steps'}" if waiting else ""

@@ -18,6 +18,7 @@ from bot.domain.fence import JOURNAL_WITHIN, SENT_WITHIN, Fence, parse_fenced
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.response.execution.node_access import NodeAccess, RefusedByFence
+from bot.surfaces.incidents import entry_line
 from bot.view.plan_words import PlanWords
 from tests.nodes.at_rest import nothing_at_work
 from tests.schedules.parts import KEY, CountingNode, Wire
@@ -102,6 +103,8 @@ def test_reboot_of_somebody_else_just_before_ours_is_not_told_as_ours(stage: Sta
     assert view is not None
     assert view.steps[1].sentence == f"Step 2, reboot: not needed: {said}."
     assert view.steps[1].done == "node rebooted (it was so already)"
+    assert f"step 2: {said}" in "\n".join(map(entry_line, stage.ledger.read.now("one")))
+    assert PlanWords(ACTIONS).ran(done) == "disable ecs.service"
 
 
 def test_every_command_carries_machine_boot_and_a_deadline(stage: Stage) -> None:
