@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
@@ -10,20 +10,15 @@ from pathlib import Path
 
 from bot.actions import ACTIONS
 from bot.app import plugins
-from bot.app.cases import ENOUGH, judged_with_secrets, run_alone, surroundings, with_recorded_probes
+from bot.app.cases import judged_with_secrets, run_alone, surroundings, with_recorded_probes
 from bot.app.factories import library
-from bot.domain.batch import Sampling
 from bot.domain.builtin_playbooks import SiteRows, Taken
 from bot.domain.case import Case
 from bot.domain.errors import UsageError
-from bot.domain.playbook import Playbook
-from bot.domain.probe import Probe
 from bot.domain.verdict import without_secrets
-from bot.extras.cases.verdict_comparison import Cell, Comparison, Evaluator, Pair, PlaybookReadings
+from bot.extras.cases.verdict_comparison import Cell, Comparison, Pair, comparison_of
 from bot.extras.cases.what_if import Judge, in_short
-from bot.response.diagnosis.triage import Triage
 from bot.transport import case_file, expectations
-from bot.transport.replay import ReplayTransport
 
 WORTH_SHARING = 200  # cases: a process takes half a second to start, a case some milliseconds
 
@@ -104,8 +99,7 @@ class Backtest:
         judges = self._only or own  # a person's expectation applies to this playbook
         if expected is not None and all(pair.after.name != judges for pair in pairs):
             pairs = (*pairs, self._pair(judges, own))  # it judges as before, which may be wrong
-        comparing = compared(case, pairs) if self._rows is None else _compared_apart(case, pairs, *self._rows)
-        found = zip(pairs, await comparing, strict=True)
+        found = zip(pairs, await compared(case, pairs, self._rows), strict=True)
         cells = (Cell(str(path), case.head.node, p.after.name, p.before.name, said) for p, said in found)
         return tuple(replace(cell, expected=expected if cell.playbook == judges else None) for cell in cells)
 
@@ -128,64 +122,39 @@ class Backtest:
         return Pair(self._before.get(before), self._after.get(name))
 
 
-async def compared(case: Case, pairs: Sequence[Pair]) -> tuple[Comparison, ...]:
+async def compared(
+    case: Case, pairs: Sequence[Pair], rows: tuple[Taken, Taken] | None = None
+) -> tuple[Comparison, ...]:
     """Return each pair's comparison on a case; the verdicts come without snapshots.
 
+    Shape: `rows` are what sites' tables say before and after the change, where that differs.
     Raises: CaseError when the case holds settings that cannot be read.
     """
-    head, (node, draining) = case.head, surroundings(case.head)
-    triage = Triage(ReplayTransport(case), ACTIONS, lambda: head.taken_at, Sampling(head.samples), ENOUGH)
-    pairs = [Pair(with_recorded_probes(case, pair.before), with_recorded_probes(case, pair.after)) for pair in pairs]
-    asked: dict[int, PlaybookReadings] = {}
-    for together in _asking_together(pairs):
-        read = await triage.diagnose(node, _asking_all_probes(together))
-        if read.snapshot is None:  # the node was unreachable, for any playbook
-            return tuple(Comparison(read, read) for _ in pairs)
-        asked |= {id(playbook): PlaybookReadings.of(playbook, read.snapshot) for playbook in together}
-    evaluator = Evaluator(Judge(_asking_all_probes(()), ACTIONS, node, draining))
-    return tuple(_without_bulk(evaluator.compared(asked[id(pair.before)], asked[id(pair.after)])) for pair in pairs)
+    return tuple([_without_bulk(await _compared_pair(case, pair, rows)) for pair in pairs])
 
 
-async def _compared_apart(case: Case, pairs: Sequence[Pair], before: Taken, after: Taken) -> tuple[Comparison, ...]:
-    """Return what `compared` does, each side with its own rows of tables; raises the same."""
-    found = []
-    for pair in pairs:
-        SiteRows.put(before)
-        was = await judged_with_secrets(case, pair.before)
-        SiteRows.put(after)
-        now = await judged_with_secrets(case, pair.after)
-        found.append(_without_bulk(Comparison(was, now, otherwise=("what tables/ of the folders say differs",))))
-    return tuple(found)
+async def _compared_pair(case: Case, pair: Pair, rows: tuple[Taken, Taken] | None) -> Comparison:
+    if rows is not None:
+        SiteRows.put(rows[0])
+    before = await judged_with_secrets(case, pair.before)
+    if rows is not None:
+        SiteRows.put(rows[1])
+        after = await judged_with_secrets(case, pair.after)
+        return Comparison(before, after, otherwise=("what tables/ of the folders say differs",))
+    if before.snapshot is None or not _ask_the_same(pair):
+        return comparison_of(pair, before, await judged_with_secrets(case, pair.after))
+    node, draining = surroundings(case.head)  # what the node said is parsed once
+    judge = Judge(with_recorded_probes(case, pair.after), ACTIONS, node, draining, case.muted)
+    return comparison_of(pair, before, judge.verdict(before.snapshot))
 
 
-def _asking_all_probes(playbooks: Sequence[Playbook]) -> Playbook:
-    """Return a playbook with all probes of these, which judges nothing."""
-    probes = {probe.name: probe for playbook in playbooks for probe in playbook.probes}
-    return Playbook("asks", "", 1, tuple(probes.values()), (), ())
-
-
-def _asking_together(pairs: Sequence[Pair]) -> Iterator[list[Playbook]]:
-    """Yield the playbooks in groups that can be asked together.
-
-    Playbooks may define different probes with the same name; these are asked separately.
-    """
-    groups: list[list[Playbook]] = []
-    for playbook in {id(playbook): playbook for pair in pairs for playbook in (pair.before, pair.after)}.values():
-        fitting = (group for group in groups if all(_can_be_asked_with(playbook, other) for other in group))
-        if (group := next(fitting, None)) is not None:
-            group.append(playbook)
-        else:
-            groups.append([playbook])
-    yield from groups
-
-
-def _can_be_asked_with(playbook: Playbook, other: Playbook) -> bool:
-    probes = {probe.name: probe for probe in other.probes}
-    return not any(_differ(probe, probes.get(probe.name, probe)) for probe in playbook.probes)
-
-
-def _differ(probe: Probe, other: Probe) -> bool:
-    return (probe.definition, probe.commands) != (other.definition, other.commands)
+def _ask_the_same(pair: Pair) -> bool:
+    """True for playbooks with the same probes; two may define different ones by the same name."""
+    before, after = (
+        {probe.name: (probe.definition, probe.commands) for probe in playbook.probes}
+        for playbook in (pair.before, pair.after)
+    )
+    return before == after
 
 
 def _without_bulk(comparison: Comparison) -> Comparison:

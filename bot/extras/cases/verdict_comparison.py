@@ -1,18 +1,15 @@
-"""Evaluates a snapshot by two playbooks: does the verdict flip, and which result made it flip."""
+"""Compares a node's verdicts by two playbooks: does the verdict flip, and which result made it flip."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from bot.domain.cause import CauseResult
-from bot.domain.evaluation import evaluate_cause, evaluate_condition
+from bot.domain.evaluation import evaluate_cause
 from bot.domain.playbook import Condition, ConfiguredCause, Playbook
 from bot.domain.probe import RememberingSnapshot, Snapshot
 from bot.domain.three_valued_logic import Unknown
 from bot.domain.verdict import Finding, RuledOut, Status, Verdict, outcome_parts
-from bot.extras.cases.what_if import Judge
 
 NOT_EVALUATED = "not evaluated"
 RULED_OUT = "ruled out"
@@ -28,21 +25,6 @@ class Pair:
 
     before: Playbook
     after: Playbook
-
-
-@dataclass(frozen=True, slots=True)
-class PlaybookReadings:
-    """A playbook, and the readings that it asks for."""
-
-    playbook: Playbook
-    snapshot: Snapshot
-
-    @classmethod
-    def of(cls, playbook: Playbook, snapshot: Snapshot) -> PlaybookReadings:
-        """`snapshot` may have more readings than the playbook asks for; the rest is left out."""
-        readings = snapshot.readings
-        asked = {probe.name: readings[probe.name] for probe in playbook.probes if probe.name in readings}
-        return cls(playbook, RememberingSnapshot.of(replace(snapshot, readings=asked)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,57 +92,38 @@ class Cell:
         return self.comparison.flips if self.is_as_expected is None else not self.is_as_expected
 
 
-class Evaluator:
-    """Evaluates a node's readings by several playbooks; a cause tuned alike by several is evaluated once."""
-
-    def __init__(self, judge: Judge) -> None:
-        """`judge` is the node's; its playbook is not used."""
-        self._judge = judge
-        self._results: dict[tuple[Any, ...], CauseResult] = {}
-
-    def compared(self, was: PlaybookReadings, now: PlaybookReadings) -> Comparison:
-        """Return the two verdicts, and what made them differ."""
-        found = Comparison(self._verdict(was), self._verdict(now))
-        if not found.flips:
-            return found
-        turned = (*self._changed_causes(was, now), *_changed_conditions(was, now))
-        return replace(found, turned=turned, otherwise=tuple(_playbook_differences(was.playbook, now.playbook, found)))
-
-    def _verdict(self, asked: PlaybookReadings) -> Verdict:
-        playbook, snapshot = asked.playbook, asked.snapshot
-        causes = [self._result(asked, used) for used in playbook.causes]
-        found = [*causes, *(evaluate_condition(condition, snapshot) for condition in playbook.conditions)]
-        return replace(self._judge, playbook=playbook).verdict_of(snapshot, found)
-
-    def _result(self, asked: PlaybookReadings, used: ConfiguredCause) -> CauseResult:
-        """Evaluate a cause once for each tuning: it looks only at the probes that it names."""
-        is_used = (*(used.tuning[name] for name in used.cause.thresholds), used.allow, used.lasting_fix)
-        key = (used.cause.name, used.cause.definition, *is_used)
-        if key not in self._results:
-            self._results[key] = evaluate_cause(used, asked.snapshot)
-        return self._results[key]
-
-    def _changed_causes(self, was: PlaybookReadings, now: PlaybookReadings) -> Iterator[ChangedOutcome]:
-        were, are = ({used.cause.name: used for used in asked.playbook.causes} for asked in (was, now))
-        for name in dict.fromkeys((*were, *are)):
-            before, after = self._item_outcome(was, were.get(name)), self._item_outcome(now, are.get(name))
-            if _may_decide(before, after):
-                yield ChangedOutcome(name, before, after, _thresholds(were.get(name), are.get(name)))
-
-    def _item_outcome(self, asked: PlaybookReadings, used: ConfiguredCause | None) -> ItemOutcome:
-        if used is None:
-            return ItemOutcome(NOT_EVALUATED)
-        result = self._result(asked, used)
-        if isinstance(result, Finding):
-            sure = f", {result.confidence}" if result.confidence is not None else ""
-            return ItemOutcome(f"{result.status}{sure}", result.summary)
-        if isinstance(result, RuledOut):
-            return ItemOutcome(RULED_OUT if result.applies else DOES_NOT_APPLY, result.because)
-        return ItemOutcome("undecided", result.says)
+def comparison_of(pair: Pair, before: Verdict, after: Verdict) -> Comparison:
+    """Return the two verdicts, and what made them differ; each has the readings that its playbook asks for."""
+    found = Comparison(before, after)
+    if not found.flips or before.snapshot is None or after.snapshot is None:
+        return found
+    snapshots = RememberingSnapshot.of(before.snapshot), RememberingSnapshot.of(after.snapshot)
+    turned = (*_changed_causes(pair, *snapshots), *_changed_conditions(pair, *snapshots))
+    return replace(found, turned=turned, otherwise=tuple(_playbook_differences(pair.before, pair.after, found)))
 
 
-def _changed_conditions(was: PlaybookReadings, now: PlaybookReadings) -> Iterator[ChangedOutcome]:
-    were, are = ({each.name: each for each in asked.playbook.conditions} for asked in (was, now))
+def _changed_causes(pair: Pair, was: Snapshot, now: Snapshot) -> Iterator[ChangedOutcome]:
+    were, are = ({used.cause.name: used for used in playbook.causes} for playbook in (pair.before, pair.after))
+    for name in dict.fromkeys((*were, *are)):
+        before, after = _cause_outcome(was, were.get(name)), _cause_outcome(now, are.get(name))
+        if _may_decide(before, after):
+            yield ChangedOutcome(name, before, after, _thresholds(were.get(name), are.get(name)))
+
+
+def _cause_outcome(snapshot: Snapshot, used: ConfiguredCause | None) -> ItemOutcome:
+    if used is None:
+        return ItemOutcome(NOT_EVALUATED)
+    result = evaluate_cause(used, snapshot)
+    if isinstance(result, Finding):
+        sure = f", {result.confidence}" if result.confidence is not None else ""
+        return ItemOutcome(f"{result.status}{sure}", result.summary)
+    if isinstance(result, RuledOut):
+        return ItemOutcome(RULED_OUT if result.applies else DOES_NOT_APPLY, result.because)
+    return ItemOutcome("undecided", result.says)
+
+
+def _changed_conditions(pair: Pair, was: Snapshot, now: Snapshot) -> Iterator[ChangedOutcome]:
+    were, are = ({each.name: each for each in playbook.conditions} for playbook in (pair.before, pair.after))
     for name in dict.fromkeys((*were, *are)):
         before, after = _condition_outcome(was, were.get(name)), _condition_outcome(now, are.get(name))
         if _may_decide(before, after):
@@ -169,10 +132,10 @@ def _changed_conditions(was: PlaybookReadings, now: PlaybookReadings) -> Iterato
             yield ChangedOutcome(name, before, after, changed)
 
 
-def _condition_outcome(asked: PlaybookReadings, condition: Condition | None) -> ItemOutcome:
+def _condition_outcome(snapshot: Snapshot, condition: Condition | None) -> ItemOutcome:
     if condition is None:
         return ItemOutcome(NOT_EVALUATED)
-    holds = condition.holds(asked.snapshot)
+    holds = condition.holds(snapshot)
     if isinstance(holds, Unknown):
         return ItemOutcome("unknown", holds.because)
     status = f", {condition.status}" if condition.status is not None else ""
