@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import IO, cast
 
 from bot.domain.errors import ProfileError
 from bot.domain.safe_text import decode, one_line
@@ -18,6 +21,7 @@ from bot.extras.profiles.speedscope import Speedscope
 from bot.extras.profiles.stack import FRAME
 
 _PIECE = 1 << 20
+_MAGIC = b"\x1f\x8b"  # of gzip
 
 
 def read(path: Path, selection: Selection, exporting: Callable[[], Callable[[Sample], None]] | None = None) -> Profile:
@@ -73,16 +77,22 @@ def speedscope(path: Path, selection: Selection, name: str) -> Iterator[bytes]:
 
 def _read_once(path: Path, reader: Reader) -> Profile:
     if str(path) == "-":
-        _feed(reader, sys.stdin.buffer)
+        _feed(reader, cast(BufferedReader, sys.stdin.buffer))
     else:
-        with path.open("rb", buffering=0) as file:
-            _feed(reader, cast(BinaryIO, file))
+        with path.open("rb") as file:
+            _feed(reader, file)
     return reader.finish()
 
 
-def _feed(reader: Reader, file: BinaryIO) -> None:
-    while piece := file.read(_PIECE):
-        reader.feed(piece)
+def _feed(reader: Reader, file: BufferedReader) -> None:
+    text = gzip.GzipFile(fileobj=file) if file.peek(len(_MAGIC)).startswith(_MAGIC) else file
+    try:
+        while piece := text.read1(_PIECE):
+            reader.feed(piece)
+    except EOFError:
+        reader.is_cut = True
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise ProfileError("The gzip is damaged.", f"Fetch it again; its reader says: {error}") from error
 
 
 _NO_FRAME = f"\t{0:>16x} [unknown] ([unknown])\n"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import zlib
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from bot.domain.errors import ProfileError
@@ -14,59 +13,6 @@ from bot.extras.profiles.event_splitter import SECOND, Event, EventSplitter, Sam
 from bot.extras.profiles.profile import LONGEST_SECONDS, ROWS, CoreCount, Profile
 from bot.extras.profiles.selection import Selection
 from bot.extras.profiles.stack import Stack
-
-_MAGIC = b"\x1f\x8b"
-_AT_ONCE = 1 << 20
-_GZIP = 16 + zlib.MAX_WBITS
-
-
-class Unpacker:
-    """Takes the bytes of a file or a stream in any pieces, and yields its text."""
-
-    def __init__(self) -> None:
-        self._start: bytes | None = b""  # until the format is known
-        self._gzip: zlib._Decompress | None = None
-        self.is_cut = False  # the gzip ended too early
-
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield what this piece unpacks to.
-
-        Raises: ProfileError for gzip that is damaged.
-        """
-        if self._start is not None:
-            chunk = self._start + chunk
-            if len(chunk) < 8:
-                self._start = chunk
-                return
-            self._start = None
-            self._gzip = zlib.decompressobj(_GZIP) if chunk.startswith(_MAGIC) else None
-        if self._gzip is None:
-            yield chunk
-        else:
-            yield from self._unpacked(chunk)
-
-    def finish(self) -> Iterator[bytes]:
-        """Yield the rest."""
-        if self._start:
-            yield self._start
-        self.is_cut = self._gzip is not None and not self._gzip.eof
-
-    def _unpacked(self, chunk: bytes) -> Iterator[bytes]:
-        assert self._gzip is not None
-        text = b""
-        while chunk or len(text) == _AT_ONCE:
-            if self._gzip.eof:  # a file may hold several gzips in a row
-                if not chunk.startswith(_MAGIC[:1]):
-                    return  # padding
-                self._gzip = zlib.decompressobj(_GZIP)
-            try:
-                text = self._gzip.decompress(chunk, _AT_ONCE)
-            except zlib.error as error:
-                raise ProfileError("The gzip is damaged.", f"Fetch it again; its reader says: {error}") from error
-            if text:
-                yield text
-            chunk = self._gzip.unused_data if self._gzip.eof else self._gzip.unconsumed_tail
-
 
 NO_ROWS = [0] * ROWS
 ROW = SECOND // ROWS
@@ -105,9 +51,10 @@ class Sample:
 
 
 class Reader:
-    """Takes the bytes of a profile in any pieces, plain or gzip, and returns the counts.
+    """Takes the bytes of a profile in any pieces, and returns the counts.
 
     `each` is called with every selected event in the order of the text. `origin_ns` is the earliest time, where known.
+    `is_cut` is set by whoever knows that the text goes on.
     """
 
     def __init__(
@@ -120,7 +67,7 @@ class Reader:
         self._selection = selection or Selection()
         self._each = each
         self._origin_ns = origin_ns
-        self._unpacker = Unpacker()
+        self.is_cut = False
         self._pieces: list[bytes] = []  # pieces that wait until there is enough to read
         self._waiting = 0
         self._splitter = EventSplitter(self._selection)
@@ -138,20 +85,18 @@ class Reader:
     def feed(self, chunk: bytes) -> None:
         """Read the next piece.
 
-        Raises: ProfileError for perf.data, damaged gzip, events more than a day apart, and stacks that fit nowhere.
+        Raises: ProfileError for perf.data, events more than a day apart, and stacks that fit nowhere.
         """
-        for text in self._unpacker.feed(chunk):
-            self._pieces.append(text)
-            self._waiting += len(text)
-            if self._waiting >= _AT_ONCE:
-                self._read_waiting()
+        self._pieces.append(chunk)
+        self._waiting += len(chunk)
+        if self._waiting >= _AT_ONCE:
+            self._read_waiting()
 
     def finish(self) -> Profile:
         """Return the counts. An event without a final empty line is left out.
 
         Raises: ProfileError when the text is not a profile; TimesFallBack if `between` started from a wrong beginning.
         """
-        self._pieces.extend(self._unpacker.finish())
         self._read_waiting()
         self._count(self._splitter.finish())
         self._flush()
@@ -175,7 +120,7 @@ class Reader:
             last_ns=self._last,
             skipped_lines=self._splitter.skipped_lines + self._odd_lines,
             skipped_events=self._splitter.skipped_events,
-            is_cut=self._splitter.is_cut or self._unpacker.is_cut,
+            is_cut=self._splitter.is_cut or self.is_cut,
             cores=tuple(CoreCount(core, counted[0], counted[1]) for core, counted in sorted(self._cores.items())),
             seconds_counted=self._seconds,
             stacks=self._stacks,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from bot.extras.profiles.files import read
 from bot.extras.profiles.profile import Profile
 from bot.extras.profiles.reader import Reader
 from bot.extras.profiles.selection import Selection
@@ -16,6 +18,12 @@ def profile(text: str | bytes, selection: Selection | None = None, piece: int = 
     for start in range(0, len(raw), piece):
         reader.feed(raw[start : start + piece])
     return reader.finish()
+
+
+def profile_of_file(folder: Path, raw: bytes) -> Profile:
+    """Read a file with these bytes."""
+    (folder / "perf.txt").write_bytes(raw)
+    return read(folder / "perf.txt", Selection())
 
 
 def event(

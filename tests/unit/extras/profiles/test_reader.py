@@ -18,7 +18,7 @@ from bot.extras.profiles.selection import Selection
 from bot.extras.profiles.words import headline, rows, text
 from tests.examples import up_to
 from tests.unit.extras.profiles.collapsed import collapsed
-from tests.unit.extras.profiles.making import event, profile
+from tests.unit.extras.profiles.making import event, profile, profile_of_file
 
 CAPTURES = Path(__file__).parents[3] / "captures" / "profile"
 SHAPES = (CAPTURES / "shapes.txt").read_text()
@@ -37,11 +37,11 @@ def test_folded_is_what_stackcollapse_prints(path: Path) -> None:
     assert [*profile(path.read_bytes()).folded()] == path.with_suffix(".folded").read_text().splitlines()
 
 
-@pytest.mark.parametrize("piece", [1, 7, 64, 1 << 20])
-@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
-def test_pieces_and_packing_change_nothing(piece: int, packed: bool) -> None:
+@pytest.mark.parametrize("piece", [1, 7, 64, 0], ids=["1", "7", "64", "gzip"])
+def test_pieces_and_packing_change_nothing(piece: int, tmp_path: Path) -> None:
     raw = SHAPES.encode()
-    found = profile(gzip.compress(raw[:900]) + gzip.compress(raw[900:]) if packed else raw, piece=piece)
+    packed = gzip.compress(raw[:900]) + gzip.compress(raw[900:])
+    found = profile(raw, piece=piece) if piece else profile_of_file(tmp_path, packed)
     assert found.document() == profile(SHAPES).document()
     assert [*found.folded()] == [*profile(SHAPES).folded()]
 
@@ -156,14 +156,14 @@ def test_event_that_is_cut_is_left_out_and_said(end: int) -> None:
         ((event("f", at=1) + event("f", at=999_999_999_999)).encode(), "86,400 seconds apart"),
     ],
 )
-def test_what_is_no_profile_is_refused_in_a_sentence(raw: bytes, says: str) -> None:
+def test_what_is_no_profile_is_refused_in_a_sentence(raw: bytes, says: str, tmp_path: Path) -> None:
     with pytest.raises(ProfileError, match=says):
-        profile(raw, piece=1000)
+        profile_of_file(tmp_path, raw)
 
 
-def test_gzip_that_ends_early_gives_what_it_holds() -> None:
+def test_gzip_that_ends_early_gives_what_it_holds(tmp_path: Path) -> None:
     packed = gzip.compress("".join(event(f"f{n}") for n in range(5000)).encode())
-    found = profile(packed[: len(packed) // 2])
+    found = profile_of_file(tmp_path, packed[: len(packed) // 2])
     assert found.is_cut
     assert 0 < found.events < 5000
 
