@@ -41,8 +41,9 @@ from bot.extras.marks.chat import QUESTION, MarkClicks
 from bot.extras.marks.marker import VerdictMarker
 from bot.extras.marks.store import MarkStore
 from bot.extras.profiles.chat_file import SketchFile
-from bot.extras.reports.report_maker import ReportMaker
-from bot.inventory import Inventory
+from bot.extras.reports.page import page
+from bot.extras.reports.report import whole_report
+from bot.extras.reports.report_maker import report_data
 from bot.ledger import Database, Leases, Ledger, Outbox
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.ledger.inbox import Inbox
@@ -323,8 +324,12 @@ async def acting_team(
         tokens = SlackTokens(slack.bot_token, slack.app_token, "", slack.api_url)
         logger = json_log.logger("slack")
         connection = chat or SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), json_log.log, logger)
-        made = ReportMaker(database, library(), Inventory({}, "none"))
-        kinds = (*((ReportFile(made.page),) if "report" not in absent else ()), SketchFile())
+
+        async def page_of(incident_id: str) -> str:
+            data = await asyncio.to_thread(report_data, database, incident_id, library(), datetime.now(UTC))
+            return page(whole_report(data))
+
+        kinds = (*((ReportFile(page_of),) if "report" not in absent else ()), SketchFile())
         sending = ThreadFiles(kinds, connection.calls, outbox, QUICK, lambda: datetime.now(UTC), json_log.log)
         poster = Poster(
             connection.calls,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,14 +82,9 @@ def _report_data(arguments: argparse.Namespace) -> ReportData:
     incident = open_record.complete_id(arguments.environ, arguments.id)
     playbooks = options.library(settings)
 
-    def labels(node: str) -> Mapping[str, str]:
-        """A node's labels, if an inventory still has it: a report does not depend on it."""
-        if settings.inventory is None:
-            return {}
-        try:
-            return inventory(settings.inventory, arguments.environ).find(node).labels
-        except InventoryError:
-            return {}
-
+    known = None
+    if settings.inventory is not None:
+        with contextlib.suppress(InventoryError):  # a report does not depend on it
+            known = inventory(settings.inventory, arguments.environ)
     with open_record.open_existing(arguments.environ) as database:
-        return report_data(database, incident, playbooks, now(), labels, arguments.extras.on)
+        return report_data(database, incident, playbooks, now(), known, arguments.extras.on)

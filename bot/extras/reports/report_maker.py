@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -44,22 +44,17 @@ MOST_CHANGES = 20
 MOST_PICTURES = 12  # that extras add: a profile has two
 
 
-def _no_labels(node: str) -> Mapping[str, str]:
-    """The labels of a node without an inventory."""
-    return {}
-
-
 def report_data(
     database: Database,
     incident_id: str,
     playbooks: Playbooks,
     at: datetime,
-    labels: Callable[[str], Mapping[str, str]] = _no_labels,
+    known: Inventory | None = None,
     extras: Sequence[Extra] = (),
 ) -> ReportData:
     """Return all data for a report about an incident.
 
-    Shape: `labels` returns a node's labels from the inventory; those in the stored case win. `extras` may add to it.
+    Shape: `known` has labels of nodes; those in the stored case win. `extras` may add to it.
     Raises: UnknownIncident; LedgerUnavailable when the database cannot be read; UnreadableEntry, ImpossibleEvent when
     the entries form no incident that this program understands.
     """
@@ -75,6 +70,7 @@ def report_data(
         if case is None or incident.verdict is None
         else _why_lines(case, playbooks, incident.verdict)
     )
+    node = known.by_name.get(incident.node) if known is not None else None
     together = ledger.incident_ids_of_card.now(incident.card)
     ended = incident.updated_at if incident.ended else None
     added = [
@@ -92,42 +88,13 @@ def report_data(
         case.head if case is not None else None,
         changes,
         no_why,
-        {**labels(incident.node), **(case.head.labels if case is not None else {})},
+        {**(node.labels if node is not None else {}), **(case.head.labels if case is not None else {})},
         pictures=tuple(_pictures(incident, heat)),
         profiles=tuple(each for each in added if isinstance(each, Picture))[:MOST_PICTURES],
         before_reboot=tuple(_stored_answers(database, incident)),
         others=tuple(name for name in together if name != incident_id),
         moments=(*kernel_moments(incident, case), *(each for each in added if isinstance(each, Moment))),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ReportMaker:
-    """Makes the pages of reports for `serve`, with its own connection to the database.
-
-    Shape: the chat of `bot` says the names of people.
-    """
-
-    database: Database
-    playbooks: Playbooks
-    known: Inventory
-    extras: Sequence[Extra] = ()
-    bot: Bot | None = None
-
-    async def page(self, incident_id: str) -> str:
-        """Return an incident's page; raises as `report_data`."""
-        data = await asyncio.to_thread(self._data, incident_id)
-        if self.bot is not None:
-            people = self.bot.chat_handlers.people
-            data = replace(data, names={by: one_line(await people.named(by), 80) for by in data.people})
-        return await asyncio.to_thread(lambda: page(whole_report(data)))
-
-    def _data(self, incident_id: str) -> ReportData:
-        return report_data(self.database, incident_id, self.playbooks, now(), self._labels, self.extras)
-
-    def _labels(self, node: str) -> Mapping[str, str]:
-        found = self.known.by_name.get(node)
-        return found.labels if found is not None else {}
 
 
 def _house_head(database: Database, incident_id: str) -> tuple[str, str]:
@@ -202,6 +169,14 @@ def _why_lines(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[
 
 
 def thread_files(bot: Bot) -> tuple[ThreadFileKind, ...]:
-    """Return the kind of file that brings an incident's report into its card's thread."""
-    maker = ReportMaker(bot.stores.database, bot.playbooks, bot.known, bot.extras, bot)
-    return (ReportFile(maker.page),)
+    """Return the kind of file that brings an incident's report into its card's thread, with people's names."""
+
+    def made(incident_id: str) -> ReportData:
+        return report_data(bot.stores.database, incident_id, bot.playbooks, now(), bot.known, bot.extras)
+
+    async def page_of(incident_id: str) -> str:
+        data, people = await asyncio.to_thread(made, incident_id), bot.chat_handlers.people
+        data = replace(data, names={by: one_line(await people.named(by), 80) for by in data.people})
+        return await asyncio.to_thread(lambda: page(whole_report(data)))
+
+    return (ReportFile(page_of),)
