@@ -10,7 +10,7 @@ the Origin header); https://asgi.readthedocs.io/en/latest/specs/www.html.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,6 +21,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from bot.extras.mcp.server import mcp_server
 from bot.extras.mcp.tools import PATH, Toolbox
 from bot.sources.body import is_bearer
+from bot.surfaces.web import Handler
 from bot.surfaces.web_limits import AGAIN_SECONDS, read_request_body
 
 MOST_AT_ONCE = 16  # requests that are being answered; a check takes seconds
@@ -28,7 +29,7 @@ _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class McpEndpoint:
-    """Answers POST /mcp for whoever has the token."""
+    """Answers POST /mcp for whoever has the token, while the bot serves or alone."""
 
     def __init__(self, toolbox: Toolbox, token: str) -> None:
         """`token` is never empty: without a token there is no endpoint."""
@@ -43,6 +44,11 @@ class McpEndpoint:
         self._running: asyncio.Task[None] | None = None
         self._started, self._stop = asyncio.Event(), asyncio.Event()
         self._inside = 0
+
+    @property
+    def posts(self) -> Sequence[tuple[str, Handler]]:
+        """Where it is served."""
+        return ((PATH, self.answer),)
 
     async def start(self) -> None:
         """Be ready for requests."""

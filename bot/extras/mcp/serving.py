@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
@@ -27,7 +26,7 @@ from bot.ledger import CaseStore, Ledger
 from bot.library import Library
 from bot.response.diagnosis.scheduler import AT_ONCE, CheckScheduler
 from bot.settings import Settings
-from bot.surfaces.web import Handler, WebEdge
+from bot.surfaces.web import WebEdge
 from bot.view.plan_words import PlanWords
 
 if TYPE_CHECKING:
@@ -120,27 +119,7 @@ def not_installed() -> SettingsError:
     return SettingsError("The package mcp is not installed.", "pip install 'zombie-bot[mcp]'")
 
 
-@dataclass(frozen=True, slots=True)
-class McpServing:
-    """MCP while the bot serves."""
-
-    endpoint: McpEndpoint
-
-    @property
-    def posts(self) -> Sequence[tuple[str, Handler]]:
-        """Where it is served."""
-        return ((PATH, self.endpoint.answer),)
-
-    async def start(self) -> None:
-        """Be ready for requests."""
-        await self.endpoint.start()
-
-    async def stop(self) -> None:
-        """Cancel requests that are still being answered."""
-        await self.endpoint.stop()
-
-
-def serving(bot: Bot) -> McpServing | None:
+def serving(bot: Bot) -> McpEndpoint | None:
     """Return MCP for `serve`; None where no token is set.
 
     Raises: SettingsError when the token's owner may not ask, or the package is not installed.
@@ -160,7 +139,7 @@ def serving(bot: Bot) -> McpServing | None:
         bot.log,
     )
     bot.log("mcp_on", path=PATH, asker=asker.by)
-    return McpServing(endpoint_of(toolbox, said.token))
+    return endpoint_of(toolbox, said.token)
 
 
 def serving_alone(
@@ -196,7 +175,7 @@ async def serve_alone(settings: Settings, toolbox: Toolbox, json_log: JsonLog, l
     async def not_ready_reason() -> str:
         return "stopping" if stopping.is_set() else ""
 
-    web = WebEdge(listen, not_ready_reason, [(PATH, endpoint.answer)], log=json_log.log)
+    web = WebEdge(listen, not_ready_reason, endpoint.posts, log=json_log.log)
     await endpoint.start()
     try:
         json_log.log("listening", address=await web.start(), path=PATH)
