@@ -69,12 +69,6 @@ OTHER_VERSION = (
 )
 
 
-LATE = (
-    "import bot.app.factories as parts, sys, datetime as d; now = parts.now; "
-    "parts.now = lambda: now() + d.timedelta(hours=1); from bot.__main__ import main; sys.exit(main())"
-)
-
-
 def part_of(inventory: Path, folder: Path, *names: str) -> str:
     """Write an inventory of some of the nodes only, and return its path."""
     head, *tables = inventory.read_text().split("\n[nodes.")
@@ -93,16 +87,6 @@ async def test_worker_of_another_version_is_named_and_gets_no_work(tmp_path: Pat
             assert told["complete"]
             assert f"is not used: it is zombie 0.0.9, and this is zombie {version()}" in said
             assert "zombie: read" not in other.said
-
-
-@pytest.mark.long
-async def test_clocks_apart_are_remarked_and_change_nothing(tmp_path: Path) -> None:
-    async with site(tmp_path, NODES) as here:
-        with workshop(tmp_path, here.environ) as shop:
-            shop.worker(program=("-P", "-c", LATE))
-            told, said = await swept(here, "role=gpu", "--cause", LEAK, "--scheduler", shop.url)
-            assert re.search(r"The clocks of \S+ and of this machine are 36\d\d s apart", said)
-            assert (told["answered"], told["complete"], told["seconds"] < 600) == (3, True, True)
 
 
 @pytest.mark.long

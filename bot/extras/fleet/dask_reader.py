@@ -11,12 +11,10 @@ import concurrent.futures
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 from typing import Any
 
 from distributed import Client, KilledWorker
 
-from bot.domain.contracts import Clock
 from bot.domain.errors import LedgerError, SchedulerError, UsageError
 from bot.domain.mute_record import MuteRecord
 from bot.domain.node import Node
@@ -30,7 +28,6 @@ from bot.extras.fleet.worker_messages import ChunkReply, ChunkRequest, SweepQues
 WAITS_FOR_WORKERS = 30.0  # seconds without any worker that could read what is left
 LOOKS_EVERY = 1.0
 BEYOND_DEADLINE = 60.0  # seconds without a single reply, beyond what a chunk may take
-CLOCKS_APART = timedelta(seconds=30)
 NAMES_TOLD = 8
 
 
@@ -46,7 +43,6 @@ class DaskReader:
     question: SweepQuestion
     sweep: Sweep
     size: int
-    clock: Clock
     remark: Callable[[str], None] = lambda says: None
     mutes: MuteRecord | None = None
     waits: float = WAITS_FOR_WORKERS
@@ -132,8 +128,7 @@ class DaskReader:
             if zone is None:
                 self._give_up_chunk(chunk, self._why_nobody(run, chunk.zone))
                 return None
-            asked_at = self.clock()
-            order = ChunkRequest(self.question, chunk.nodes, len(chunk.nodes), asked_at)
+            order = ChunkRequest(self.question, chunk.nodes)
             # The resource says which workers may; addresses only after refusals: they tie a chunk to present workers.
             only = self._workers_of_zone(run, zone) if self._refused else None
             key = f"zombie-chunk-{id(run)}-{next(run.numbers)}"
@@ -160,26 +155,22 @@ class DaskReader:
                 return None
             finally:
                 run.under_way.pop(key, None)
-            if (reply := self._accept_reply(chunk, text, asked_at)) is not None:
+            if (reply := self._accept_reply(chunk, text)) is not None:
                 return reply
 
-    def _accept_reply(self, chunk: Chunk, text: object, asked_at: datetime) -> ChunkReply | None:
+    def _accept_reply(self, chunk: Chunk, text: object) -> ChunkReply | None:
         """Return the reply if it is valid; None when another worker has to be asked."""
         try:
             reply = ChunkReply.of(text, chunk.nodes, self.sweep)
         except SchedulerError as no:
             self._give_up_chunk(chunk, f"a worker's reply is impossible: {no.sentence}")
-            return ChunkReply("", "", "", asked_at)
+            return ChunkReply("", "", "")
         if not reply.refused and reply.program != self.question.program:
-            reply = ChunkReply(reply.program, reply.worker, reply.address, reply.at, refused=f"it runs {reply.program}")
+            reply = replace(reply, refused=f"it runs {reply.program}")
         if reply.refused:
             self._refused[reply.address] = f"{reply.worker}: {reply.refused}"
             self._remark(f"Not read by {reply.worker}: {reply.refused}")
             return None
-        early, late = asked_at - CLOCKS_APART, self.clock() + CLOCKS_APART
-        if not early <= reply.at <= late:
-            apart = abs(reply.at - self.clock()).total_seconds()
-            self._remark(f"The clocks of {reply.worker} and of this machine are {apart:.0f} s apart.")
         if reply.unknown:
             self._give_up_chunk(Chunk(chunk.zone, reply.unknown), f"the inventory of {reply.worker} does not have them")
         answered = {answer.node for answer in reply.answers}

@@ -93,7 +93,7 @@ class SweepDependencies:
         except ImportError as no:
             raise not_installed() from no
         size = min(self.parallel, NODES_A_CHUNK)
-        return DaskReader(address, self._question(sweep, triage), sweep, size, now, self.remark, triage.mutes)
+        return DaskReader(address, self._question(sweep, triage), sweep, size, self.remark, triage.mutes)
 
     def _question(self, sweep: Sweep, triage: Triage) -> SweepQuestion:
         return SweepQuestion.of(sweep, program_name(), self.settings.samples, triage.deadline)

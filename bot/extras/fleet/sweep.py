@@ -46,11 +46,6 @@ class Sweep:
     needs_window: bool = False
     wants_facts: bool = False
 
-    @property
-    def kind(self) -> str:
-        """What it asks, as a word for workers."""
-        return " ".join(["full"] * self.is_full + ["facts"] * self.wants_facts) or "look"
-
     @classmethod
     def of(cls, playbook: Playbook, causes: Sequence[str] = (), *, full: bool = False) -> Sweep:
         """Return the sweep for these causes; without any, for all causes that show in a single look.

@@ -61,7 +61,7 @@ class ChunkWorker:
             sweep, triage = self._prepared(order.question)
         except UsageError as no:
             self.remark(f"refused: {no.sentence}")
-            return ChunkReply(self.program, self.worker, address, self.clock(), refused=no.sentence).text
+            return ChunkReply(self.program, self.worker, address, refused=no.sentence).text
         known, unknown = list[Node](), list[str]()
         for name in order.nodes:
             try:
@@ -69,16 +69,14 @@ class ChunkWorker:
             except InventoryError:
                 unknown.append(name)
         answers, wrong = list[NodeAnswer](), ""
-        reader = ChunkReader(triage, sweep, order.parallel)
+        reader = ChunkReader(triage, sweep, len(order.nodes))
         try:
             if known:
                 await reader.answers(known, answers.append)
         except UsageError as no:  # a key or known_hosts file; the nodes already read are reported
             wrong = str(no)
         self.remark(f"read {len(answers)} of {len(order.nodes)} nodes")
-        return ChunkReply(
-            self.program, self.worker, address, self.clock(), tuple(answers), "", tuple(unknown), wrong
-        ).text
+        return ChunkReply(self.program, self.worker, address, tuple(answers), "", tuple(unknown), wrong).text
 
     def _prepared(self, question: SweepQuestion) -> tuple[Sweep, Triage]:
         """The sweep and its triage; made once for each question, like its batch.

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from bot.domain.entry import Entry
 from bot.domain.errors import SchedulerError
@@ -32,8 +32,8 @@ MOST_SAMPLES = 60
 class SweepQuestion:
     """What every node of a sweep is asked, by names that both sides know.
 
-    Shape: `digest` is of the playbook as this sweep uses it, so that both sides ask and evaluate the same. `kind` is
-    "look", "full", "facts" or "full facts". `mutes` are entries of the record by which causes are accepted.
+    Shape: `digest` is of the playbook as this sweep uses it, so that both sides ask and evaluate the same. `is_full`
+    and `wants_facts` are as in `Sweep`. `mutes` are entries of the record by which causes are accepted.
     Units: `samples` are seconds of the window.
     """
 
@@ -41,7 +41,8 @@ class SweepQuestion:
     playbook: str
     digest: str
     causes: tuple[str, ...]
-    kind: str
+    is_full: bool
+    wants_facts: bool
     samples: int
     deadline: timedelta
     mutes: tuple[Entry, ...] = ()
@@ -49,8 +50,8 @@ class SweepQuestion:
     @classmethod
     def of(cls, sweep: Sweep, program: str, samples: int, deadline: timedelta) -> SweepQuestion:
         """Return the question that a sweep asks."""
-        playbook = sweep.playbook
-        return cls(program, playbook.name, playbook.digest, tuple(sweep.judged), sweep.kind, samples, deadline)
+        playbook, how = sweep.playbook, (sweep.is_full, sweep.wants_facts)
+        return cls(program, playbook.name, playbook.digest, tuple(sweep.judged), *how, samples, deadline)
 
     @property
     def text(self) -> str:
@@ -62,11 +63,10 @@ class SweepQuestion:
 
         Raises: SchedulerError when its playbook differs from the asker's; UsageError for a cause it does not evaluate.
         """
-        if self.kind == "facts":
+        if self.wants_facts and not self.is_full:
             sweep = Sweep.of_facts(playbook)
         else:
-            sweep = Sweep.of(playbook, self.causes, full=self.kind.startswith("full"))
-            sweep = replace(sweep, wants_facts=self.kind == "full facts")
+            sweep = replace(Sweep.of(playbook, self.causes, full=self.is_full), wants_facts=self.wants_facts)
         if sweep.playbook.digest != self.digest:
             raise SchedulerError(
                 f"its playbook {playbook.name} differs from the asker's playbook.", "Give both the same --playbooks."
@@ -76,12 +76,10 @@ class SweepQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRequest:
-    """A chunk of a sweep: its nodes, the question, and how many nodes at once."""
+    """A chunk of a sweep: the question, and its nodes, which are read at once."""
 
     question: SweepQuestion
     nodes: tuple[str, ...]
-    parallel: int
-    asked_at: datetime
 
     @property
     def text(self) -> str:
@@ -106,8 +104,6 @@ class ChunkRequest:
             not 0 < len(order.nodes) <= MOST_NODES
             or not all(map(is_name, order.nodes))
             or len(set(order.nodes)) < len(order.nodes)
-            or not 0 < order.parallel <= MOST_NODES
-            or asked.kind not in ("look", "full", "facts", "full facts")
             or not 0 < asked.samples <= MOST_SAMPLES
             or not 0 < asked.deadline.total_seconds() <= MOST_SECONDS
         ):
@@ -130,7 +126,7 @@ CHARS_BESIDE = 100_000
 class ChunkReply:
     """The answers of a chunk.
 
-    Shape: `worker` is its name for people, `address` its address at the scheduler. `at` is by the worker's clock.
+    Shape: `worker` is its name for people, `address` its address at the scheduler.
     `refused`: why it reads nothing of the chunk; another worker may. `unknown` are names that its inventory does not
     have. `wrong`: a file of its own that some node needs and that cannot be read.
     """
@@ -138,7 +134,6 @@ class ChunkReply:
     program: str
     worker: str
     address: str
-    at: datetime
     answers: tuple[NodeAnswer, ...] = ()
     refused: str = ""
     unknown: tuple[str, ...] = ()

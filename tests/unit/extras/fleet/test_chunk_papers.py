@@ -28,7 +28,7 @@ PROGRAM = "zombie 1.2.3"
 PLAYBOOK = library().get("node-health")
 SWEEP = Sweep.of(PLAYBOOK, [LEAK])
 QUESTION = SweepQuestion.of(SWEEP, PROGRAM, 5, timedelta(seconds=20))
-ORDER = ChunkRequest(QUESTION, ("node-1", "node-2"), 2, NOW)
+ORDER = ChunkRequest(QUESTION, ("node-1", "node-2"))
 FOUND = Found(LEAK, "degraded", "possible", "60,000 of them", ("ecs.service",))
 COUNTED = Counted(LEAK, 60_000.0, "boot-1", HarmThreshold(80_000.0, "each read holds a core for 2 s"))
 SICK = NodeAnswer(
@@ -44,7 +44,7 @@ SICK = NodeAnswer(
     seconds=1.5,
 )
 GONE = NodeAnswer("node-2", NodeOutcome.UNREACHABLE, "unreachable", because="no route", unreachable_class="timed-out")
-REPLY = ChunkReply(PROGRAM, "worker-a", "tcp://127.0.0.1:1", NOW, (SICK, GONE))
+REPLY = ChunkReply(PROGRAM, "worker-a", "tcp://127.0.0.1:1", (SICK, GONE))
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ def test_order_and_reply_come_back_as_they_went() -> None:
 
 def test_order_names_nodes_and_no_way_to_them() -> None:
     told = json.loads(ORDER.text)
-    assert set(told) == {"question", "nodes", "parallel", "asked_at"}
+    assert set(told) == {"question", "nodes"}
     assert set(told["question"]) == {
-        *("program", "playbook", "digest", "causes", "kind", "samples", "deadline_seconds", "mutes")
+        *("program", "playbook", "digest", "causes", "is_full", "wants_facts", "samples", "deadline_seconds", "mutes")
     }
 
 
@@ -105,11 +105,7 @@ def test_order_names_nodes_and_no_way_to_them() -> None:
         {"nodes": ["node-1; reboot"]},
         {"nodes": [f"node-{number}" for number in range(1_001)]},
         {"nodes": "node-1"},
-        {"parallel": 0},
-        {"parallel": 10**9},
-        {"parallel": True},
-        {"asked_at": "yesterday"},
-        {"question": json.loads(QUESTION.text) | {"kind": "act"}},
+        {"question": json.loads(QUESTION.text) | {"is_full": "act"}},
         {"question": json.loads(QUESTION.text) | {"samples": 10**6}},
         {"question": json.loads(QUESTION.text) | {"deadline_seconds": 10**12}},
         {"question": json.loads(QUESTION.text) | {"deadline_seconds": float("nan")}},
@@ -151,7 +147,7 @@ async def test_key_that_a_worker_lacks_is_told_beside_what_was_read() -> None:
         (PROGRAM, replace(QUESTION, digest="0" * 64), "its playbook node-health differs from the asker's playbook"),
         (PROGRAM, replace(QUESTION, playbook="nowhere"), "nowhere"),
         (PROGRAM, replace(QUESTION, causes=("leaks",)), "evaluates no cause"),
-        (PROGRAM, replace(QUESTION, kind="full"), "differs from the asker's playbook"),
+        (PROGRAM, replace(QUESTION, is_full=True), "differs from the asker's playbook"),
     ],
 )
 async def test_worker_says_why_it_reads_nothing(program: str, question: SweepQuestion, because: str) -> None:
@@ -251,14 +247,13 @@ def test_roster_knows_workers_of_this_version_by_zone_and_others_by_name() -> No
 
 
 def test_both_sides_ask_the_same_by_the_same_playbook(tmp_path: Path) -> None:
-    for sweep, kind in (
-        (SWEEP, "look"),
-        (Sweep.of(PLAYBOOK), "look"),
-        (Sweep.of(PLAYBOOK, full=True), "full"),
-        (Sweep.of(PLAYBOOK, [LEAK], full=True), "full"),
-        (Sweep.of_facts(PLAYBOOK), "facts"),
+    for sweep in (
+        SWEEP,
+        Sweep.of(PLAYBOOK),
+        Sweep.of(PLAYBOOK, full=True),
+        replace(Sweep.of(PLAYBOOK, [LEAK], full=True), wants_facts=True),
+        Sweep.of_facts(PLAYBOOK),
     ):
-        asked = SweepQuestion.of(sweep, PROGRAM, 5, timedelta(seconds=9))
-        assert asked.kind == kind
-        made = asked.sweep(PLAYBOOK)
-        assert (made.judged, made.is_full, made.needs_window) == (sweep.judged, sweep.is_full, sweep.needs_window)
+        made = SweepQuestion.of(sweep, PROGRAM, 5, timedelta(seconds=9)).sweep(PLAYBOOK)
+        assert (made.judged, made.needs_window) == (sweep.judged, sweep.needs_window)
+        assert (made.is_full, made.wants_facts) == (sweep.is_full, sweep.wants_facts)

@@ -7,7 +7,6 @@ import zlib
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +19,6 @@ from bot.extras.fleet.facts import Fact, packed
 from bot.extras.fleet.fleet_request import FleetRequest
 from bot.extras.fleet.runner import FleetRunner
 from bot.extras.fleet.sweep import Found, NodeAnswer, NodeOutcome
-from bot.extras.fleet.worker_messages import SweepQuestion
 
 NOBODY: Any = None
 
@@ -115,11 +113,9 @@ async def test_facts_of_whole_checks_are_stored_for_whoever_keeps_them_and_those
     assert kept == [("a", True, {"cpu": "read", "cpu.cores": 8.0}), ("b", False, {"cpu": "read\\x1b[1m"})]
 
 
-@pytest.mark.parametrize(
-    ("full", "keeps", "kind"), [(True, True, "full facts"), (True, False, "full"), (False, True, "look")]
-)
+@pytest.mark.parametrize(("full", "keeps", "wants"), [(True, True, True), (True, False, False), (False, True, False)])
 async def test_facts_are_asked_for_by_whole_checks_alone_and_where_somebody_keeps_them(
-    full: bool, keeps: bool, kind: str, monkeypatch: pytest.MonkeyPatch
+    full: bool, keeps: bool, wants: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def select(self: FleetRunner, ask: FleetRequest) -> tuple[Node, ...]:
         return (Node("a", "10.0.0.1"),)
@@ -130,6 +126,4 @@ async def test_facts_are_asked_for_by_whole_checks_alone_and_where_somebody_keep
     playbooks: Any = SimpleNamespace(get=lambda name: library().get(name or "node-health"))
     runner = replace(desk("gpu"), means=means, playbooks=playbooks, keeps=(keeper,) * keeps)
     sweep: Any = await runner.prepared(FleetRequest(("a",), full=full))
-    question = SweepQuestion.of(sweep, "zombie", 5, timedelta(seconds=20))
-    again = question.sweep(sweep.playbook if full else library().get("node-health"))
-    assert (question.kind, again) == (kind, sweep)
+    assert (sweep.is_full, sweep.wants_facts) == (full, wants)
