@@ -35,25 +35,6 @@ PREFIX = "wave-"
 PLANS_FILE = "plans-"
 LOOKS_EVERY = 1.0  # seconds
 Start: TypeAlias = Callable[[str, CureRequest, Sequence[Node]], Awaitable[Wave]]  # by its id
-PlansOf: TypeAlias = Callable[[str], Awaitable[tuple[Wave, WavePlans]]]
-
-
-@dataclass(frozen=True, slots=True)
-class PlansFile:
-    """Makes the file with every plan of a wave; `plans_of` returns a wave and its plans, or raises ZombieError."""
-
-    plans_of: PlansOf
-    prefix: str = PLANS_FILE
-    word: str = "wave_plans"
-
-    async def make(self, name: str, content: Mapping[str, Any]) -> ThreadFile:
-        """Make a wave's file. Raises: ZombieError."""
-        wave, plans = await self.plans_of(name)
-        return ThreadFile(f"{name}.txt", "\n".join([*wave_lines(wave), "", *plans.lines(), ""]).encode())
-
-    def instead(self, name: str, because: str) -> str:
-        """Say where else the plans are."""
-        return f"The file with every plan is not here: {because} To read them: zombie wave {name}"
 
 
 @dataclass(slots=True, eq=False)
@@ -154,3 +135,23 @@ class WaveCards:
     async def _finish_card(self, name: str) -> None:
         self.poster.mark_finished(name)
         await self.chat_requests.mark_done(name)
+
+
+@dataclass(frozen=True, slots=True)
+class PlansFile:
+    """Makes the file with every plan of a wave. `cards` returns what shows waves, which itself has files made."""
+
+    cards: Callable[[], WaveCards]
+    prefix: str = PLANS_FILE
+    word: str = "wave_plans"
+
+    async def make(self, name: str, content: Mapping[str, Any]) -> ThreadFile:
+        """Make a wave's file. Raises: ZombieError."""
+        cards = self.cards()
+        wave = await cards.service.find(name)
+        plans = await cards.plans(wave)
+        return ThreadFile(f"{name}.txt", "\n".join([*wave_lines(wave), "", *plans.lines(), ""]).encode())
+
+    def instead(self, name: str, because: str) -> str:
+        """Say where else the plans are."""
+        return f"The file with every plan is not here: {because} To read them: zombie wave {name}"

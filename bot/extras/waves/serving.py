@@ -13,7 +13,6 @@ from bot.chat.people import ChatApproverLookup
 from bot.domain.contracts import Log, Seconds
 from bot.domain.errors import LedgerError
 from bot.domain.node import Node
-from bot.domain.policy import ApproverLookup
 from bot.engine.job_queue import JobQueue
 from bot.extras.waves.chat_cards import PlansFile, WaveCards
 from bot.extras.waves.chat_decisions import WaveDecisions
@@ -22,7 +21,6 @@ from bot.extras.waves.wave import Wave
 from bot.extras.waves.wave_run import WaveRun
 from bot.extras.waves.wave_service import WaveRequest
 from bot.extras.waves.wiring import WaveParts, build_wave_service, known_causes, start_wave
-from bot.extras.waves.words import WavePlans, wave_plans
 from bot.ledger import Leases
 from bot.seats import CureRequest
 from bot.view.plan_words import PlanWords
@@ -34,24 +32,35 @@ LOOKS_EVERY = 1.0  # seconds between looks for waves without an owner
 ORPHANS_EVERY = 60.0  # seconds between looks for incidents of waves that were never proposed
 
 
-def _parts_of(bot: Bot, lookup: ApproverLookup | None = None) -> WaveParts:
-    stores = bot.stores
-    kept = stores.case_store
-    return build_wave_service(
-        bot.acting, bot.known, stores.ledger, WaveStore(bot.stores.database), cases=kept, lookup=lookup, log=bot.log
-    )
+def _parts(bot: Bot) -> WaveParts:
+    people = bot.posting.connection.people(bot.acting.policy.approver_groups)
+    stores, lookup = bot.stores, ChatApproverLookup(people, bot.acting.policy)
+    waves, cases = WaveStore(stores.database), stores.case_store
+    return build_wave_service(bot.acting, bot.known, stores.ledger, waves, cases=cases, lookup=lookup, log=bot.log)
+
+
+def _cards(bot: Bot) -> WaveCards:
+    parts, posting = bot.once(_parts), bot.posting
+
+    async def start(name: str, cure: CureRequest, nodes: Sequence[Node]) -> Wave:
+        playbook = parts.acting.playbooks.get("")
+        causes = known_causes(playbook, cure.causes)
+        request = WaveRequest(cure.selectors, causes, cure.by, channel=cure.channel)
+        return await start_wave(parts, request, nodes, playbook, lambda _: None, wave_id=name)
+
+    shown = posting.poster, posting.work, posting.watching
+    return WaveCards(parts.service, start, PlanWords(ACTIONS), *shown, bot.log, bot.stores.chat_requests)
 
 
 def serving(bot: Bot) -> WaveKeeper:
     """Return what runs waves while the bot serves."""
-    people = bot.posting.connection.people(bot.acting.policy.approver_groups)
-    parts = _parts_of(bot, ChatApproverLookup(people, bot.acting.policy))
+    parts = bot.once(_parts)
     return WaveKeeper(parts.run, parts.service.waves, bot.stores.leases, bot.log, bot.timing.clock)
 
 
 def chat(bot: Bot, context: ChatContext) -> WaveDecisions:
     """Return what takes clicks on waves' cards, and their dialogs."""
-    return WaveDecisions(context, _cards(bot, ChatApproverLookup(context.people, bot.acting.policy)))
+    return WaveDecisions(context, bot.once(_cards))
 
 
 def counts(_: Bot) -> WaveCounts:
@@ -61,32 +70,12 @@ def counts(_: Bot) -> WaveCounts:
 
 def cures(bot: Bot) -> WaveCards:
     """Return what proposes a wave for nodes that were found."""
-    return _cards(bot)
-
-
-def _cards(bot: Bot, lookup: ApproverLookup | None = None) -> WaveCards:
-    parts = _parts_of(bot, lookup)
-
-    async def start(name: str, cure: CureRequest, nodes: Sequence[Node]) -> Wave:
-        playbook = parts.acting.playbooks.get("")
-        causes = known_causes(playbook, cure.causes)
-        request = WaveRequest(cure.selectors, causes, cure.by, channel=cure.channel)
-        return await start_wave(parts, request, nodes, playbook, lambda _: None, wave_id=name)
-
-    posting = bot.posting
-    shown = posting.poster, posting.work, posting.watching
-    return WaveCards(parts.service, start, PlanWords(ACTIONS), *shown, bot.log, bot.stores.chat_requests)
+    return bot.once(_cards)
 
 
 def files(bot: Bot) -> tuple[PlansFile, ...]:
     """Return the files in the threads of waves' cards."""
-
-    async def plans_of(name: str) -> tuple[Wave, WavePlans]:
-        service = _parts_of(bot).service
-        wave = await service.find(name)
-        return wave, wave_plans(wave, await service.incidents(wave), PlanWords(ACTIONS))
-
-    return (PlansFile(plans_of),)
+    return (PlansFile(lambda: bot.once(_cards)),)
 
 
 class WaveKeeper(WhileServing):

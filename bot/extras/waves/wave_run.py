@@ -45,7 +45,6 @@ from bot.domain.incident import Incident
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.extras.waves.approvers import WaveApprovers
 from bot.extras.waves.events import (
     TurnEnded,
     TurnGiven,
@@ -200,13 +199,11 @@ class WaveRun:
             return await self._cancel_and_advance(incident, over or late)
         if wave.state is not WaveState.RUNNING:
             return None
-        people = WaveApprovers(self.policy, self.service.lookup)
         try:
             try:  # what holds up any node alike is no reason to leave out this one
                 check_not_quiet(self.policy.quiet, now)
-                approvals = [
-                    await people.refreshed_approval(earlier, turn.member.digest, wave) for earlier in wave.approvals
-                ]
+                digest = turn.member.digest
+                approvals = [await self.service.refreshed_approval(each, digest, wave) for each in wave.approvals]
             except (QuietHours, CannotTell) as no:
                 return AdvanceLater(RETRY, f"{no.name}: {no.sentence}")
             await self.responder.decide_in_wave(incident, approvals)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bot.domain.alert import BOT, TERMINAL
@@ -18,6 +18,7 @@ from bot.domain.errors import (
     Conflict,
     ImpossibleEvent,
     PlanChanged,
+    SelfApproval,
     StaleRequest,
     StateChanged,
     UnknownIncident,
@@ -30,7 +31,6 @@ from bot.domain.policy import Approval, ApproverLookup, Policy
 from bot.domain.safe_text import one_line
 from bot.domain.sample import Randomness
 from bot.domain.transitions import State
-from bot.extras.waves.approvers import WaveApprovers
 from bot.extras.waves.events import (
     TurnEnded,
     WaveApproved,
@@ -48,6 +48,7 @@ from bot.extras.waves.wave import (
     NodeAlarm,
     StopReason,
     Wave,
+    WaveApproval,
     WaveState,
     fold_wave,
     fold_wave_entry,
@@ -185,19 +186,18 @@ class WaveService:
 
         Raises: Refused, by its name, when it may not run; the refusal is recorded too. UnknownIncident.
         """
-        people = WaveApprovers(self.policy, self.lookup)
 
         async def approved(wave: Wave) -> WaveEvent:
             guards.check_reason(approval)
             await self.check_wave_approval(wave, approval)
-            return await self._yes_event(wave, approval, people)
+            return await self._yes_event(wave, approval)
 
         return await self._append_decision("approve", wave_id, approval, approved)
 
     async def check_wave_approval(self, wave: Wave, approval: Approval) -> None:
         """The guards of a yes; a dialog asks them too, and nothing is recorded. Raises: Refused; LedgerError."""
         guards.check_approver(self.policy, approval)
-        WaveApprovers(self.policy, self.lookup).check_self_approval(wave, approval)
+        self._check_self_approval(wave, approval)
         if wave.state is not WaveState.PROPOSED:
             raise AlreadyDecided(f"The wave is {wave.state}.")
         guards.check_not_yet_approved_by(self.policy, wave.endorsements, wave.proposal.approvals_needed, approval)
@@ -212,7 +212,7 @@ class WaveService:
     async def check_resumption(self, wave: Wave, approval: Approval) -> None:
         """The guards of a resumption, as `may_approve`. Raises: Refused; LedgerError."""
         guards.check_approver(self.policy, approval)
-        WaveApprovers(self.policy).check_self_approval(wave, approval)
+        self._check_self_approval(wave, approval)
         if wave.state is not WaveState.STOPPED:
             raise StateChanged(f"The wave is {wave.state}, not stopped.")
         if wave.until is None or await self.waves.now() >= wave.until:
@@ -234,7 +234,7 @@ class WaveService:
         """
 
         async def stopped(wave: Wave) -> WaveEvent:
-            if not anybody and not WaveApprovers(self.policy).has_asked(wave, approval):
+            if not anybody and not self._has_asked(wave, approval):
                 guards.check_may_approve(self.policy, approval)
             reason = one_line(approval.reason.strip(), 500) or "no reason given"
             if wave.state is WaveState.PROPOSED:
@@ -335,11 +335,36 @@ class WaveService:
         if wave.proposal.policy != self.policy.digest:
             raise PlanChanged("The policy has changed since the wave was proposed.", "Start another wave.")
 
-    async def _yes_event(self, wave: Wave, approval: Approval, people: WaveApprovers) -> WaveEvent:
+    async def refreshed_approval(self, earlier: WaveApproval, digest: str, wave: Wave) -> Approval:
+        """Return a yes to the wave as a yes to a plan, with the person's present standing.
+
+        Raises: NotAnApprover or SelfApproval when it no longer counts; CannotTell when that is not known here.
+        """
+        self._check_self_approval(wave, Approval(earlier.by, "", os_user=earlier.os_user))
+        guards.check_acting(self.policy)
+        elsewhere = "A running `zombie serve` can ask Slack, and continues the wave."
+        again = await guards.recheck_approval(self.policy, self.lookup, earlier, elsewhere)
+        reason = f"{wave.id}: {earlier.event.reason}"
+        return replace(again, by=earlier.by, reason=reason, digest=digest, os_user=earlier.os_user)
+
+    def _has_asked(self, wave: Wave, approval: Approval) -> bool:
+        """True if this person asked for the wave, under any name or from the same login."""
+        mine = self.policy.speaker_names(approval.by, approval.os_user)
+        return bool(mine & self.policy.speaker_names(wave.asked_by, wave.proposal.os_user))
+
+    def _check_self_approval(self, wave: Wave, approval: Approval) -> None:
+        """Raises: SelfApproval."""
+        if not self.policy.self_approval and self._has_asked(wave, approval):
+            raise SelfApproval(
+                "You, or your login, asked for this wave, so another person has to approve it.",
+                "A login counts as one person, whatever name it claims.",
+            )
+
+    async def _yes_event(self, wave: Wave, approval: Approval) -> WaveEvent:
         """The event of a yes: at the last yes, the earlier ones are checked again."""
         digest, needed = wave.proposal.digest, wave.proposal.approvals_needed
         lapsed = await guards.lapsed_approvers(
-            wave.endorsements, needed, lambda earlier: people.refreshed_approval(earlier, digest, wave)
+            wave.endorsements, needed, lambda earlier: self.refreshed_approval(earlier, digest, wave)
         )
         needed += len(lapsed)
         said = WaveApproved if len(wave.endorsements) + 1 >= needed else WaveEndorsed

@@ -7,7 +7,6 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from bot.app.acting import Acting
 from bot.app.factories import incident_id, randomness
@@ -31,9 +30,6 @@ from bot.inventory import Inventory
 from bot.ledger import CaseStore, Ledger
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.incident_record import IncidentRecord, IncidentRequest, null_log
-
-if TYPE_CHECKING:
-    pass
 
 AT_ONCE = 20  # nodes that are read for a wave
 LONGEST_PAUSE = timedelta(seconds=5)
