@@ -1,8 +1,8 @@
 """Finds the smallest single changes of readings that change a verdict.
 
-Every number that the result looked at is moved to its least and its most. Where that changes status, cause,
-confidence or plan, the change is halved until it cannot be smaller. Every reading is left out once, and so is every
-entry that the verdict names. Nothing is random, so the same case always has the same answers.
+Every number that may decide is moved to its least and its most. Where that changes status, cause, confidence or plan,
+the change is halved until it cannot be smaller. Every reading is left out once, and so is every entry that the verdict
+names. Nothing is random, so the same case always has the same answers.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import RememberingSnapshot, Snapshot, Unread
 from bot.domain.verdict import Verdict, outcome_parts
-from bot.extras.cases.fact_tracker import looked_at
-from bot.extras.cases.facts import Fact, Number, number
+from bot.extras.cases.facts import Fact, Number, facts_of, number
 from bot.response.diagnosis.planning import DrainSettings, with_plan
 
 FAR = 1_000_000  # how far up a number is moved, beside a thousand times what was read
@@ -117,7 +116,7 @@ class _Search:
         self._found = cause_results(RememberingSnapshot.of(snapshot), judge.playbook)
         before = judge.verdict_of(snapshot, self._found)
         self._outcome = outcome_parts(before)
-        self._facts = looked_at(snapshot, before, judge.playbook, judge.verdict)
+        self._facts = facts_of(snapshot, before, judge.playbook, judge.verdict)
         self._naming = {probe: _naming(judge.playbook, probe) for probe in snapshot.readings}
         self._edges = {probe: _numbers_compared_with(naming) for probe, naming in self._naming.items()}
 
@@ -131,7 +130,7 @@ class _Search:
                 yield from self._what_if_of(replace(entry, value=NONE))
 
     def numbers(self) -> Iterator[WhatIf]:
-        """Try each number that was looked at, lower and higher, and each boolean inverted."""
+        """Try each number, lower and higher, and each boolean inverted."""
         seen: set[str] = set()
         for fact in self._facts:  # a first look comes before its later look
             if fact.both_looks in seen:
