@@ -7,18 +7,15 @@ import asyncio
 import contextlib
 import re
 import sys
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from bot.commands import options, terminal_approval
 from bot.domain.entry import instant_of, instant_text
 from bot.domain.errors import ImpossibleEvent, Refused, UnreadableEntry, UsageError
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from bot.domain.policy import Approval
     from bot.domain.verdict import Verdict
     from bot.extras.waves.wave import Wave
     from bot.extras.waves.wiring import WaveParts
@@ -83,12 +80,50 @@ def run(arguments: argparse.Namespace) -> int:
         return _show([verb, *words] if arguments.words else [], arguments)
     if not words or (verb != "start" and len(words) > 1):
         raise UsageError("Which nodes?" if verb == "start" else "Which wave?", f"zombie wave {verb} …; see --help")
+    if verb in ("approve", "resume"):
+        _check_decision(verb, words[0], arguments)
     try:
-        return {"start": _start_wave, "approve": _approve, "run": _run_wave, "stop": _stop, "resume": _resume}[verb](
-            words, arguments
-        )
+        with _parts(arguments, create=verb == "start") as parts:
+            return asyncio.run(_carry_out(parts, verb, words, arguments))
     except Refused as no:
         return terminal_approval.say_refused(no)
+
+
+def _check_decision(verb: str, beginning: str, arguments: argparse.Namespace) -> None:
+    """Raises: UsageError for a yes or a resumption that is not complete; one that names nothing seen is shown it."""
+    seen = arguments.digest if verb == "approve" else arguments.seen
+    if not seen:
+        return
+    if verb == "approve" and not re.fullmatch(r"[0-9a-f]{32,64}", seen):
+        raise UsageError("The digest of a wave has 32 digits or more.", f"zombie wave {beginning} prints it.")
+    if verb == "resume":
+        try:
+            instant_of(seen)
+        except ValueError:
+            raise UsageError(
+                "--seen is no time as it was printed.", f"zombie wave resume {beginning} prints it."
+            ) from None
+    given = {"--approve-as": arguments.approve_as, "--reason": arguments.reason}
+    if lacks := [name for name, said in given.items() if not said]:
+        raise UsageError(f"A decision needs {' and '.join(lacks)}.", "zombie wave --help")
+
+
+async def _carry_out(parts: WaveParts, verb: str, words: list[str], arguments: argparse.Namespace) -> int:
+    if verb == "start":
+        return await _start_wave(parts, words, arguments)
+    name = _complete_wave_id(await parts.service.waves.ids(), words[0])
+    if verb == "run":
+        return await _run_wave(parts, name, arguments)
+    if verb == "approve" and not arguments.digest:
+        await _refuse_unseen_approval(parts, name, arguments)
+    if verb == "resume" and not arguments.seen:
+        await _refuse_unread_resume(parts, name, arguments)
+    wave = await _decide(parts, verb, name, arguments)
+    print(_text(wave))
+    if verb == "approve" and wave.approval is not None:
+        here = f"A running `zombie serve` goes on with it; here: zombie wave run {wave.id}"
+        print(options.as_typed_here(arguments, here))
+    return 0
 
 
 def _control_is_gone(_: str) -> None:
@@ -125,8 +160,8 @@ def _show(words: list[str], arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _start_wave(words: list[str], arguments: argparse.Namespace) -> int:
-    from bot.app.workload_selection import selected
+async def _start_wave(parts: WaveParts, words: list[str], arguments: argparse.Namespace) -> int:
+    from bot.app.workload_selection import find_selected
     from bot.commands.terminal_login import terminal_user
     from bot.extras.waves.wave_service import WaveRequest
     from bot.extras.waves.wiring import known_causes, start_wave
@@ -135,28 +170,23 @@ def _start_wave(words: list[str], arguments: argparse.Namespace) -> int:
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
     by = terminal_user(arguments.environ)
-    with _parts(arguments, create=True) as parts:
-        playbook = parts.acting.playbooks.get(arguments.playbook or "")
-        causes = known_causes(playbook, arguments.cause)
-        nodes = selected(words, known, settings, arguments.environ, arguments.namespace)
-        request = WaveRequest(tuple(words), causes, by, by.removeprefix("terminal:"))
-        try:
-            wave, plans = asyncio.run(_proposed(parts, start_wave(parts, request, nodes, playbook, _print_verdict)))
-        except KeyboardInterrupt:
-            print("zombie: interrupted; nothing was done on any node, and no wave proposed that", file=sys.stderr)
-            print(options.as_typed_here(arguments, "        `zombie wave` does not list."), file=sys.stderr)
-            raise
+    playbook = parts.acting.playbooks.get(arguments.playbook or "")
+    causes = known_causes(playbook, arguments.cause)
+    nodes = await find_selected(words, known, settings, arguments.environ, arguments.namespace)
+    request = WaveRequest(tuple(words), causes, by, by.removeprefix("terminal:"))
+    try:
+        wave = await start_wave(parts, request, nodes, playbook, _print_verdict)
+    except asyncio.CancelledError:  # by Ctrl-C
+        print("zombie: interrupted; nothing was done on any node, and no wave proposed that", file=sys.stderr)
+        print(options.as_typed_here(arguments, "        `zombie wave` does not list."), file=sys.stderr)
+        raise
+    plans = await _plans(parts, wave)
     if arguments.json:
         print(options.as_json(wave_body(wave, plans)))
         return 0
     print(_text(wave, plans))
     print(options.as_typed_here(arguments, f"To approve it: {_approve_command_line(wave)}"))
     return 0
-
-
-async def _proposed(parts: WaveParts, starting: Coroutine[object, object, Wave]) -> tuple[Wave, WavePlans]:
-    wave = await starting
-    return wave, await _plans(parts, wave)
 
 
 async def _plans(parts: WaveParts, wave: Wave) -> WavePlans:
@@ -178,60 +208,22 @@ def _print_verdict(verdict: Verdict) -> None:
     print(f"{verdict.node}: {verdict.status.value}: {one_line(verdict.summary, 120)}", file=sys.stderr, flush=True)
 
 
-def _approve(words: list[str], arguments: argparse.Namespace) -> int:
-    if not arguments.digest:
-        return _refuse_unseen_approval(words[0], arguments)
-    if not re.fullmatch(r"[0-9a-f]{32,64}", arguments.digest):
-        raise UsageError("The digest of a wave has 32 digits or more.", f"zombie wave {words[0]} prints it.")
-    wave = _decide_and_print(words[0], arguments, "approve")
-    if wave.approval is not None:
-        here = f"A running `zombie serve` goes on with it; here: zombie wave run {wave.id}"
-        print(options.as_typed_here(arguments, here))
-    return 0
-
-
-def _refuse_unseen_approval(beginning: str, arguments: argparse.Namespace) -> int:
+async def _refuse_unseen_approval(parts: WaveParts, name: str, arguments: argparse.Namespace) -> NoReturn:
     """Print the plans and their digest, and refuse: a yes says what it has seen."""
-
-    async def seen(parts: WaveParts) -> tuple[Wave, WavePlans]:
-        wave = await parts.service.find(_complete_wave_id(await parts.service.waves.ids(), beginning))
-        return wave, await _plans(parts, wave)
-
-    with _parts(arguments) as parts:
-        wave, plans = asyncio.run(seen(parts))
-    print(_text(wave, plans))
+    wave = await parts.service.find(name)
+    print(_text(wave, await _plans(parts, wave)))
     raise UsageError(
         "Nothing was approved: a yes names the digest of the plans above.",
         options.as_typed_here(arguments, _approve_command_line(wave)),
     )
 
 
-def _stop(words: list[str], arguments: argparse.Namespace) -> int:
-    _decide_and_print(words[0], arguments, "stop")
-    return 0
-
-
-def _resume(words: list[str], arguments: argparse.Namespace) -> int:
-    if not arguments.seen:
-        return _refuse_unread_resume(words[0], arguments)
-    try:
-        instant_of(arguments.seen)
-    except ValueError:
-        raise UsageError("--seen is no time as it was printed.", f"zombie wave resume {words[0]} prints it.") from None
-    _decide_and_print(words[0], arguments, "resume")
-    return 0
-
-
-def _refuse_unread_resume(beginning: str, arguments: argparse.Namespace) -> int:
+async def _refuse_unread_resume(parts: WaveParts, name: str, arguments: argparse.Namespace) -> NoReturn:
     """Print why it was stopped and all that would stop it now, and refuse: who resumes it forgives that."""
     from bot.domain.safe_text import safe
 
-    async def found(parts: WaveParts) -> tuple[Wave, datetime | None, Sequence[str]]:
-        wave = await parts.service.find(_complete_wave_id(await parts.service.waves.ids(), beginning))
-        return wave, *await parts.service.look(wave)
-
-    with _parts(arguments) as parts:
-        wave, known_until, against = asyncio.run(found(parts))
+    wave = await parts.service.find(name)
+    known_until, against = await parts.service.look(wave)
     print("\n".join([_text(wave), *(safe(f"It would stop now: {because}") for because in against)]))
     if known_until is None:
         raise UsageError(f"Wave {wave.id} is {wave.state.value}: only one that was stopped is resumed.")
@@ -242,22 +234,8 @@ def _refuse_unread_resume(beginning: str, arguments: argparse.Namespace) -> int:
     )
 
 
-def _decide_and_print(beginning: str, arguments: argparse.Namespace, verb: str) -> Wave:
-    given = {"--approve-as": arguments.approve_as, "--reason": arguments.reason}
-    lacks = [name for name, said in given.items() if not said]
-    if lacks and verb != "stop":
-        raise UsageError(f"A decision needs {' and '.join(lacks)}.", "zombie wave --help")
+async def _decide(parts: WaveParts, verb: str, name: str, arguments: argparse.Namespace) -> Wave:
     approval = terminal_approval.approval(arguments.environ, arguments.approve_as, arguments.reason)
-    with _parts(arguments) as parts:
-        wave = asyncio.run(_decide(parts, beginning, approval, verb, arguments))
-    print(_text(wave))
-    return wave
-
-
-async def _decide(
-    parts: WaveParts, beginning: str, approval: Approval, verb: str, arguments: argparse.Namespace
-) -> Wave:
-    name = _complete_wave_id(await parts.service.waves.ids(), beginning)
     if verb == "stop":
         return await parts.service.stop(name, approval, anybody=arguments.approve_as is None)
     if verb == "resume":
@@ -267,7 +245,7 @@ async def _decide(
     return await parts.service.decide(name, replace(approval, digest=seen))
 
 
-def _run_wave(words: list[str], arguments: argparse.Namespace) -> int:
+async def _run_wave(parts: WaveParts, name: str, arguments: argparse.Namespace) -> int:
     from bot.extras.waves.events import TurnOutcome
     from bot.extras.waves.wave import WaveState
     from bot.extras.waves.wiring import run_here
@@ -281,22 +259,14 @@ def _run_wave(words: list[str], arguments: argparse.Namespace) -> int:
             shown[0] = line
             print(line, file=sys.stderr, flush=True)
 
-    async def through(parts: WaveParts) -> Wave:
-        try:
-            return await run_here(parts, _complete_wave_id(await parts.service.waves.ids(), words[0]), says)
-        finally:
-            await parts.acting.cluster.close()
-
-    async def stands(parts: WaveParts) -> Wave:
-        return await parts.service.find(_complete_wave_id(await parts.service.waves.ids(), words[0]))
-
-    with _parts(arguments) as parts:
-        try:
-            wave = asyncio.run(through(parts))
-        except KeyboardInterrupt:
-            told = "\n".join(interrupted_lines(asyncio.run(stands(parts))))
-            print(options.as_typed_here(arguments, told), file=sys.stderr)
-            raise
+    try:
+        wave = await run_here(parts, name, says)
+    except asyncio.CancelledError:  # by Ctrl-C
+        told = "\n".join(interrupted_lines(await parts.service.find(name)))
+        print(options.as_typed_here(arguments, told), file=sys.stderr)
+        raise
+    finally:
+        await parts.acting.cluster.close()
     print(_text(wave))
     return 0 if wave.state is WaveState.COMPLETED and not wave.having(TurnOutcome.FAILED) else 1
 
