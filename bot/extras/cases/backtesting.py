@@ -15,9 +15,8 @@ from bot.app.factories import library
 from bot.domain.builtin_playbooks import SiteRows, Taken
 from bot.domain.case import Case
 from bot.domain.errors import UsageError
-from bot.domain.verdict import without_secrets
 from bot.extras.cases.verdict_comparison import Cell, Comparison, Pair, comparison_of
-from bot.extras.cases.what_if import Judge, in_short
+from bot.extras.cases.what_if import Judge, short_verdict
 from bot.transport import case_file, expectations
 
 WORTH_SHARING = 200  # cases: a process takes half a second to start, a case some milliseconds
@@ -159,7 +158,4 @@ def _ask_the_same(pair: Pair) -> bool:
 
 def _without_bulk(comparison: Comparison) -> Comparison:
     """Return the part that is kept of each of thousands: short verdicts, and redacted texts."""
-    before, after = in_short(comparison.before), in_short(comparison.after)
-    if not comparison.flips:
-        return Comparison(before, after)
-    return replace(comparison, before=without_secrets(before), after=without_secrets(after))
+    return replace(comparison, before=short_verdict(comparison.before), after=short_verdict(comparison.after))

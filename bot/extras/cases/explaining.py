@@ -17,8 +17,8 @@ from bot.domain.case import Case
 from bot.domain.errors import ZombieError
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.safe_text import Redactor
-from bot.domain.verdict import Verdict, outcome_parts, without_secrets
-from bot.extras.cases.what_if import Judge, VerdictExplanation, WhatIf, outcome_alone, what_ifs
+from bot.domain.verdict import Verdict, outcome_parts
+from bot.extras.cases.what_if import Judge, VerdictExplanation, WhatIf, short_verdict, what_ifs
 from bot.extras.cases.what_if_words import sentence
 from bot.view.plan_words import PlanWords
 
@@ -45,7 +45,7 @@ def find_changes(case: Case, playbook: Playbook) -> VerdictExplanation:
     node, draining = surroundings(case.head)
     judge = Judge(with_recorded_probes(case, playbook), ACTIONS, node, draining, case.muted)
     found = what_ifs(verdict.snapshot, judge)
-    clean = (replace(each, verdict=_short_verdict(each.verdict, redactor)) for each in found)
+    clean = (replace(each, verdict=short_verdict(each.verdict, redactor)) for each in found)
     return replace(explanation, changes=tuple(clean))
 
 
@@ -62,16 +62,10 @@ async def _proven(explanation: VerdictExplanation, playbook: Playbook, most: int
     for each in explanation.changes:
         if len(found) == most:
             break
-        again = _short_verdict(await judged_with_secrets(explanation.case, playbook, [each.change]), redactor)
+        again = short_verdict(await judged_with_secrets(explanation.case, playbook, [each.change]), redactor)
         if outcome_parts(again) == outcome_parts(each.verdict):
             found.append(each)
     return tuple(found)
-
-
-def _short_verdict(verdict: Verdict, redactor: Redactor) -> Verdict:
-    """Return status, cause, confidence and plan, without secrets: only in a plan there is anything that a node said."""
-    short = outcome_alone(verdict)
-    return short if short.plan is None else without_secrets(short, redactor)
 
 
 def explained(case: Case, playbook: Playbook) -> VerdictExplanation:
@@ -91,12 +85,15 @@ def is_as_shown(explanation: VerdictExplanation, shown: Verdict) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Explainer:
-    """Says why: one case at a time, in its own thread, because it takes some tenths of a second."""
+    """Says why: one case at a time, in its own thread, because it takes some tenths of a second.
+
+    In the process of an `ExplainingTask` it is what answers.
+    """
 
     playbooks: Playbooks
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def sentences(self, verdict: Verdict) -> Sequence[str]:
+    async def evaluate(self, verdict: Verdict) -> Sequence[str]:
         """Return a sentence for each proven change, the smallest first; none where the case cannot be judged again."""
         case = verdict.snapshot.case if verdict.snapshot is not None else None
         if case is None:
@@ -133,21 +130,10 @@ class ExplainingTask:
 
     folders: tuple[Path, ...]
 
-    def worker(self) -> ExplainingWorker:
+    def worker(self) -> Explainer:
         """Return what explains in this process, which from now on gives way to others."""
         os.nice(NICE)
-        return ExplainingWorker(Explainer(library(self.folders)))
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainingWorker:
-    """Explains verdicts, in the process of an `ExplainingTask`."""
-
-    explainer: Explainer
-
-    async def evaluate(self, verdict: Verdict) -> Sequence[str]:
-        """Return a sentence for each change."""
-        return await self.explainer.sentences(verdict)
+        return Explainer(library(self.folders))
 
 
 @dataclass(slots=True)
@@ -164,7 +150,7 @@ class SubprocessExplainer:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def sentences(self, verdict: Verdict) -> Sequence[str]:
-        """Return what `Explainer.sentences` does; none where the process cannot be started, or dies."""
+        """Return what `Explainer.evaluate` does; none where the process cannot be started, or dies."""
         if verdict.snapshot is None or verdict.snapshot.case is None:
             return ()
         bare = replace(verdict, snapshot=replace(verdict.snapshot, readings={}))  # the case is judged again

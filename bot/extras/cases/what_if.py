@@ -23,7 +23,8 @@ from bot.domain.mute import Mute
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import RememberingSnapshot, Snapshot, Unread
-from bot.domain.verdict import Verdict, outcome_parts
+from bot.domain.safe_text import Redactor
+from bot.domain.verdict import Verdict, outcome_parts, without_secrets
 from bot.extras.cases.facts import Fact, Number, facts_of, number
 from bot.response.diagnosis.planning import DrainSettings, with_plan
 
@@ -97,14 +98,10 @@ def what_ifs(snapshot: Snapshot, judge: Judge) -> tuple[WhatIf, ...]:
     return tuple(sorted(found.values(), key=lambda each: (each.size, not each.change.field, str(each.change))))
 
 
-def in_short(verdict: Verdict) -> Verdict:
-    """Return a verdict without snapshot and evidence, which may take megabytes."""
-    return replace(verdict, snapshot=None, evidence=(), ruled_out=(), unread=(), undecided=(), heat=None)
-
-
-def outcome_alone(verdict: Verdict) -> Verdict:
-    """Return what a change is told by: status, cause, confidence and plan, without any sentence."""
-    return Verdict(verdict.node, verdict.status, verdict.cause, verdict.confidence, summary="", plan=verdict.plan)
+def short_verdict(verdict: Verdict, redactor: Redactor | None = None) -> Verdict:
+    """Return what a change is told by: status, cause, confidence and plan, without sentences and without secrets."""
+    short = Verdict(verdict.node, verdict.status, verdict.cause, verdict.confidence, summary="", plan=verdict.plan)
+    return short if short.plan is None else without_secrets(short, redactor)  # nothing else is what a node said
 
 
 class _Search:

@@ -36,7 +36,7 @@ async def shown() -> Verdict:
 
 
 async def test_sentences_come_for_what_people_see_and_for_nothing_else() -> None:
-    explain = Explainer(LIBRARY).sentences
+    explain = Explainer(LIBRARY).evaluate
     verdict = await shown()
     assert verdict.snapshot is not None
     assert len(await explain(verdict)) > 2
@@ -56,7 +56,7 @@ async def test_process_beside_says_the_same_and_another_follows_one_that_dies() 
     beside, verdict = SubprocessExplainer(ExplainingTask(())), await shown()
     try:
         said = await beside.sentences(verdict)
-        assert said == await Explainer(LIBRARY).sentences(verdict)
+        assert said == await Explainer(LIBRARY).evaluate(verdict)
         assert len(said) > 2
         first = beside._process
         assert first is not None
