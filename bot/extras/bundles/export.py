@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -27,17 +26,8 @@ from bot.view.context import ViewContext
 from bot.view.plan_words import PlanWords
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """What was written into a bundle."""
-
-    head: BundleHead
-    entries: int
-    has_case: bool
-
-
-def export(database: Database, incident_id: str, at: datetime, path: Path, until: NotedHead | None = None) -> Exported:
-    """Write an incident's bundle, all of it or nothing; `until` is a head of `house` that it has to include.
+def export(database: Database, incident_id: str, at: datetime, path: Path, until: NotedHead | None = None) -> Bundle:
+    """Write an incident's bundle, all of it or nothing, and return it; `until` is a head of `house` that it includes.
 
     Shape: `house` is read as it is written, so that its length takes no memory. What a node said is left out where it
     is larger than a line of a bundle.
@@ -55,8 +45,9 @@ def export(database: Database, incident_id: str, at: datetime, path: Path, until
         kept, form = _stored_texts(incident, entries, cases, Ledger(database))
         head, report = head_and_report(incident, entries, found.before, found.last, at)
         case = case if fits_a_line(case) else None
-        _write(path, Bundle(head, found.entries, found.house(), report, case, kept, form))
-        return Exported(head, len(entries), case is not None)
+        bundle = Bundle(head, found.entries, found.house(), report, case, kept, form)
+        _write(path, bundle)
+        return bundle
 
 
 def is_written_in_place(path: Path) -> bool:

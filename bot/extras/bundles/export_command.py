@@ -44,6 +44,10 @@ def run(arguments: argparse.Namespace) -> int:
     told = sys.stderr if is_written_in_place(path) else sys.stdout
     with open_record.open_existing(arguments.environ) as database:
         done = export(database, incident, now(), path, arguments.head)
-    said = "with what the node said" if done.has_case else "without what the node said: it was not kept, or is too long"
-    print(f"{path}: {done.entries} entries, {said}; house up to {done.head.house_head or 'no note'}", file=told)
+    said = (
+        "with what the node said"
+        if done.case is not None
+        else "without what the node said: it was not kept, or is too long"
+    )
+    print(f"{path}: {len(done.entries)} entries, {said}; house up to {done.head.house_head or 'no note'}", file=told)
     return 0

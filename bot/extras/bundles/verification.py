@@ -96,7 +96,7 @@ class _Verification:
         _, self._head = next(rows)
         findings.incident = self._head.incident
         before = last = _parsed_head(self._head.house_before)
-        case, report, kept = False, "", set[str]()
+        has_case, report, kept = False, "", set[str]()
         for kind, group in groupby(rows, itemgetter(0)):
             values = (value for _, value in group)
             if kind == "entry" and not self._check_story(values):
@@ -104,7 +104,8 @@ class _Verification:
             if kind == "house":
                 last = self._check_house(values, before)
             elif kind == "case":
-                case = self._check_case(next(values))
+                self._check_case(next(values))
+                has_case = True
             elif kind == "kept":
                 kept = self._check_stored_texts(values)
             elif kind == "report":
@@ -112,7 +113,7 @@ class _Verification:
         self._check_notes(before, last)
         self._check_given_heads(last)
         self._check_head_and_report(before, last, report)
-        if not case:
+        if not has_case:
             self._check_case(None)
         self._note_missing_texts(kept)
         return findings
@@ -281,15 +282,15 @@ class _Verification:
         lacking = (f"{what} is not in it: {why}" for digest, what in self._named.items() if digest not in kept)
         self._findings.unproven += islice(lacking, MOST_FINDINGS)
 
-    def _check_case(self, text: str | None) -> bool:
-        """Derive the verdict again from what the node said; return True: the case was looked at."""
+    def _check_case(self, text: str | None) -> None:
+        """Derive the verdict again from what the node said, if that is in it."""
         findings, triaged = self._findings, triaged_in(self._entries)
         if triaged is None:
             findings.unproven.append("it has no verdict yet")
-            return True
+            return
         if text is None or not triaged.case:
             findings.unproven.append("no case is kept with it, so the verdict cannot be derived again")
-            return True
+            return
         try:
             shown = triaged.verdict
             case = read_case(text, "The case", shown.node, MOST_LINE, shown.muted)
@@ -302,7 +303,6 @@ class _Verification:
             findings.broken.append(f"the case: {no.sentence}")
         except ImpossibleEvent as no:
             findings.unproven.append(f"the case: {no.sentence}")
-        return True
 
     def _judge_again(self, case: Case, triaged: Triaged) -> None:
         findings, head = self._findings, case.head

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from bot.chat.clicks import UNKNOWN_BUTTON, Click
@@ -12,8 +11,7 @@ from bot.chat.document import TEXT, Button, ButtonRow, Dialog, Paragraph, clippe
 from bot.chat.people import Person
 from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import NothingProposed
-from bot.domain.incident import Incident
-from bot.extras.marks.marker import MarkResult, VerdictMarker, can_be_marked
+from bot.extras.marks.marker import BACK, RIGHT, WRONG, VerdictMarker, can_be_marked, reply_words
 from bot.extras.marks.marker import verdict_to_mark as verdict_of
 from bot.extras.marks.store import MarkStore
 from bot.view.context import ClosingQuestion
@@ -23,9 +21,8 @@ if TYPE_CHECKING:
     from bot.app.bot import Bot
 
 FEEDBACK = "feedback"
-RIGHT, WRONG, BACK = SAID = "right", "wrong", "back"
+SAID = RIGHT, WRONG, BACK
 _ACTIONS = frozenset((FEEDBACK, *(f"{FEEDBACK}-{word}" for word in SAID)))  # and those of the older form
-_CAUSE = re.compile(r"[a-z][a-z0-9-]*\Z")
 _ASKS, _HINT = "What was it?", "A cause, “none”, or in your own words"
 QUESTION = ClosingQuestion(FEEDBACK, (RIGHT, "Verdict right"), (WRONG, "Verdict wrong"), can_be_marked)
 
@@ -87,7 +84,7 @@ class MarkClicks:
         )
         back = Button("Take it back", f"{FEEDBACK}-{BACK}", f"{BACK}-{incident.id}")
         below = () if word == BACK else (ButtonRow((back,)),)
-        words = mark_reply_words(incident, marked)
+        words = reply_words(incident, marked)
         await self._context.ephemeral.tell(person.by, intent.channel, intent.thread_ts, words, below=below)
 
     def takes(self, kept: ChatRequest, /) -> bool:
@@ -104,20 +101,3 @@ def mark_of_button(value: str) -> tuple[str, str] | None:
     """
     word, _, incident = value.partition("-")
     return (incident, word) if word in SAID and incident else None
-
-
-def mark_reply_words(incident: Incident, marked: MarkResult) -> str:
-    """Return the answer to a mark: what is on record, the cause's score, and what the person may do next."""
-    mark, score = marked.mark, marked.score
-    said = "On record" if marked.is_new else "You said so already"
-    was = f", and it was: {mark.was}" if mark.was else ""
-    sentence = f"{said}: the verdict {mark.cause} on {incident.node} was {RIGHT if mark.right else WRONG}{was}."
-    if mark.taken_back:
-        sentence = f"Taken back: what you said of the verdict {mark.cause} on {incident.node} no longer counts."
-    sentence += f" {mark.cause}: {score.right} of {score.right + score.wrong} right."
-    if score.in_doubt:
-        sentence += f" {score.doubt}"
-    if mark.right or mark.taken_back:
-        return sentence
-    expected = mark.was if _CAUSE.match(mark.was) else "CAUSE|none"
-    return f"{sentence} To keep it as a test: zombie playbooks keep {incident.id} --dir DIR --expect {expected}"

@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.commands import open_record
     from bot.commands.terminal_login import terminal_user
     from bot.domain.safe_text import one_line
-    from bot.extras.marks.marker import VerdictMarker
+    from bot.extras.marks.marker import VerdictMarker, reply_words
     from bot.extras.marks.store import MarkStore
     from bot.response.incident_record import IncidentRecord
 
@@ -81,14 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
         except Refused as no:
             return terminal_approval.say_refused(no)
-    score = done.score
-    said = f"was {arguments.said}" if arguments.said != "back" else "is yours to judge again"
-    print(
-        f"{'On record' if done.is_new else 'You said so already'}: the verdict on {one_line(incident.node, 80)} "
-        f"{said}. {one_line(score.cause, 80)}: {score.right} of {score.right + score.wrong} right."
-    )
+    print(options.as_typed_here(arguments, one_line(reply_words(incident, done), 1000)))
     if not done.counts:
         print(f"It does not count: [policy] terminal_approvers does not name {by.removeprefix('terminal:')}.")
-    if score.doubt:
-        print(one_line(score.doubt, 400))
     return 0

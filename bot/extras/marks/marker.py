@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -19,7 +20,9 @@ from bot.extras.marks.marks import CauseLookedAt, Score, VerdictMarked, named, s
 from bot.extras.marks.store import MarkStore
 from bot.response.decision.guards import check_may_approve
 
+RIGHT, WRONG, BACK = "right", "wrong", "back"  # what a person says, or takes back
 WAS = 300  # characters of what it was
+_CAUSE = re.compile(r"[a-z][a-z0-9-]*\Z")
 PER_PERSON = Allowance(30, timedelta(minutes=10))
 
 
@@ -113,3 +116,20 @@ class VerdictMarker:
                 f"You marked {PER_PERSON.most} verdicts within {span_words(PER_PERSON.within)}, which is the limit.",
                 "Mark this verdict later.",
             )
+
+
+def reply_words(incident: Incident, marked: MarkResult) -> str:
+    """Return the answer to a mark: what is on record, the cause's score, and what the person may do next."""
+    mark, score = marked.mark, marked.score
+    said = "On record" if marked.is_new else "You said so already"
+    was = f", and it was: {mark.was}" if mark.was else ""
+    sentence = f"{said}: the verdict {mark.cause} on {incident.node} was {RIGHT if mark.right else WRONG}{was}."
+    if mark.taken_back:
+        sentence = f"Taken back: what you said of the verdict {mark.cause} on {incident.node} no longer counts."
+    sentence += f" {mark.cause}: {score.right} of {score.right + score.wrong} right."
+    if score.in_doubt:
+        sentence += f" {score.doubt}"
+    if mark.right or mark.taken_back:
+        return sentence
+    expected = mark.was if _CAUSE.match(mark.was) else "CAUSE|none"
+    return f"{sentence} To keep it as a test: zombie playbooks keep {incident.id} --dir DIR --expect {expected}"

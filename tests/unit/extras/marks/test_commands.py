@@ -46,7 +46,7 @@ def test_mark_is_on_record_and_counts(record: str, capsys: pytest.CaptureFixture
 def test_mark_says_what_it_was_and_is_taken_back(record: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mark", ENDED, "wrong", "--was", "io-stall"]) == 0
     assert main(["mark", ENDED, "back"]) == 0
-    assert f"is yours to judge again. {CAUSE}: 0 of 0 right." in capsys.readouterr().out
+    assert f"no longer counts. {CAUSE}: 0 of 0 right." in capsys.readouterr().out
     with Database.open(record) as database:
         wrong, back = MarkStore(database).read.now()
     assert (wrong.body["was"], back.body["taken_back"]) == ("io-stall", True)
@@ -59,7 +59,7 @@ def test_login_that_the_policy_does_not_name_is_on_record_and_does_not_count(
     settings.write_text('[policy]\napprovers = ["U012AB"]\n')
     assert main(["mark", ENDED, "wrong"]) == 0
     out = capsys.readouterr().out
-    assert "On record: the verdict on" in out
+    assert f"On record: the verdict {CAUSE} on" in out
     assert f"It does not count: [policy] terminal_approvers does not name {login}." in out
     assert main(["playbooks", "stats"]) == 0
     assert capsys.readouterr().out.startswith("Not counted: 1 by logins")
