@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from bot.domain.clock_offset import ClockOffset
@@ -99,7 +99,11 @@ async def test_of_two_programs_one_looks_and_the_other_goes_on_when_it_is_gone(p
     def program(name: str) -> tuple[CapturePoller, Leases]:
         turns, leases = looks_of(patient, name)
         watch = RollingWatch(patient.control())
-        return CapturePoller(watch, Directory(patient.node), turns, null_log, Heard(name, heard)), leases
+
+        async def hears(_: CaptureLookResult) -> None:
+            heard.append(name)
+
+        return CapturePoller(watch, Directory(patient.node), turns, null_log, hears), leases
 
     (one, leases), (other, _) = program("one"), program("other")
     for keeper in (one, other, one):
@@ -112,17 +116,6 @@ async def test_of_two_programs_one_looks_and_the_other_goes_on_when_it_is_gone(p
     await other.look_at_each()
     await one.look_at_each()
     assert heard == ["one", "one", "other", "other"], "what is over is looked at by nobody"
-
-
-@dataclass(frozen=True)
-class Heard:
-    """Notes who brought news."""
-
-    name: str
-    heard: list[str]
-
-    async def news(self, news: CaptureLookResult) -> None:
-        self.heard.append(self.name)
 
 
 class Directory:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from bot.app.while_serving import WhileServing
 from bot.chat.context import ChatContext
@@ -30,7 +31,7 @@ _LOOKS_FOR = 900.0  # a look that reads many segments is stopped after this, and
 def serving(bot: Bot) -> CapturePoller:
     """Return what looks at captures while the bot serves."""
     cards = bot.once(capture_cards)
-    return CapturePoller(cards.watch, bot.known, cards.turns, bot.log, cards)
+    return CapturePoller(cards.watch, bot.known, cards.turns, bot.log, cards.news)
 
 
 def chat(bot: Bot, context: ChatContext) -> CaptureChat:
@@ -45,13 +46,6 @@ def capture_cards(bot: Bot) -> CaptureCards:
     return CaptureCards(bot, watch, CaptureClaims(stores.chat_requests))
 
 
-class OnCaptureRead(Protocol):
-    """Is told of each look at a capture."""
-
-    async def news(self, news: CaptureLookResult) -> object:
-        """Show it."""
-
-
 @dataclass(slots=True)
 class CapturePoller(WhileServing):
     """Keeps looking. What it finds is recorded, and told to `hears`; what it cannot read is logged once a reason."""
@@ -60,7 +54,7 @@ class CapturePoller(WhileServing):
     known: NodeDirectory
     turns: CaptureClaims
     log: Log
-    hears: OnCaptureRead | None = None
+    hears: Callable[[CaptureLookResult], Awaitable[object]] | None = None
     _said: dict[str, str] = field(default_factory=dict)
     named = "captures"
 
@@ -86,7 +80,7 @@ class CapturePoller(WhileServing):
             async with asyncio.timeout(_LOOKS_FOR):
                 news = await self.watch.look_or_give_up(self.known, rolling)
             if self.hears is not None:
-                await self.hears.news(news)
+                await self.hears(news)
         except Exception as error:  # noqa: BLE001 - whatever a node answers, the others are looked at
             said = one_line(str(error)) or type(error).__name__
             if self._said.get(rolling.id) != said:

@@ -186,7 +186,8 @@ def _page(arguments: argparse.Namespace, found: Profile, name: str) -> str:
         said += f"\nOrange is more and blue less than in {_title(source.name, selection)}, grey the same."
     title = _title(name, found.selection)
     heat = svg(HeatMap.of(found.heatmap(), found.whole_seconds), "Each second, idle left out", title)
-    return flame_page(flame_tree(found.stacks, before), title, said, heat if found.first_ns is not None else "")
+    heat = heat if found.first_ns is not None else ""
+    return flame_page(flame_tree(found.stacks, before), title, said, heat, compares=before is not None)
 
 
 def _title(name: str, selection: Selection) -> str:

@@ -15,13 +15,13 @@ from typing import Any
 
 from bot.domain.content_security_policy import page_policy
 from bot.domain.safe_text import one_line, safe
-from bot.extras.profiles.flame_tree import FlameTree
+from bot.extras.profiles.flame_tree import Node
 
 SCRIPTS = ("d3.min.js", "d3-flamegraph.min.js", "page.js")
 _OWN_STYLE = re.compile(r"textContent=`([^`]*)`")  # what d3-flame-graph adds to the page itself
 
 
-def flame_page(tree: FlameTree, title: str, said: str, heat_svg: str = "") -> str:
+def flame_page(root: Node, title: str, said: str, heat_svg: str = "", *, compares: bool = False) -> str:
     """Return the page.
 
     `title` and `said` are any texts; `heat_svg` is our own drawing, shown below unchanged.
@@ -29,8 +29,8 @@ def flame_page(tree: FlameTree, title: str, said: str, heat_svg: str = "") -> st
     scripts = [_asset(name) for name in SCRIPTS]
     styles = [_asset("page.css")]
     added = _OWN_STYLE.findall(scripts[1])
-    values = tree.values()
-    data = {"tree": values, "compares": tree.compares, "deltas": list(_deltas(values)) if tree.compares else []}
+    values = root.values(compares=compares)
+    data = {"tree": values, "compares": compares, "deltas": list(_deltas(values)) if compares else []}
     policy = page_policy([*styles, *added], scripts)
     return "".join(
         (

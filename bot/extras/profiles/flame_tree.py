@@ -33,21 +33,18 @@ class Node:
     before: float = 0.0
     called: dict[bytes, Node] = field(default_factory=dict)
 
-
-@dataclass(frozen=True, slots=True)
-class FlameTree:
-    """The whole tree, and whether it compares."""
-
-    root: Node
-    compares: bool
-
-    def values(self) -> dict[str, Any]:
-        """Return the tree as d3-flame-graph wants it."""
-        return _values(self.root, self.compares)
+    def values(self, *, compares: bool = False) -> dict[str, Any]:
+        """Return the tree below it as d3-flame-graph wants it; `compares`: with how much more each is than before."""
+        found: dict[str, Any] = {"name": decode(self.name), "value": round(self.now)}
+        if compares:
+            found["delta"] = round(self.now - self.before)
+        if self.called:
+            found["children"] = [called.values(compares=compares) for called in self.called.values()]
+        return found
 
 
-def flame_tree(now: Stacks, before: Stacks | None = None) -> FlameTree:
-    """Build the tree in a single pass over the stacks."""
+def flame_tree(now: Stacks, before: Stacks | None = None) -> Node:
+    """Return the tree's root, in a single pass over the stacks."""
     total = sum(times for _, times in now.items()) or 1
     earlier = sum(times for _, times in before.items()) or 1 if before is not None else 1
     stretch = total / earlier
@@ -66,7 +63,7 @@ def flame_tree(now: Stacks, before: Stacks | None = None) -> FlameTree:
             node.before += weight_before * stretch
     while len(open_nodes) > 1:
         _close_node(open_nodes, total)
-    return FlameTree(root, before is not None)
+    return root
 
 
 def _side_by_side(now: Stacks, before: Stacks | None) -> Iterator[tuple[bytes, int, int]]:
@@ -95,12 +92,3 @@ def _merge_nodes(known: Node, other: Node) -> None:
             _merge_nodes(known.called[name], called)
         else:
             known.called[name] = called
-
-
-def _values(node: Node, compares: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": decode(node.name), "value": round(node.now)}
-    if compares:
-        found["delta"] = round(node.now - node.before)
-    if node.called:
-        found["children"] = [_values(called, compares) for called in node.called.values()]
-    return found

@@ -86,7 +86,7 @@ def sketch(node: str, core: int, run: CoreRun, says: str) -> Sketch | None:
     for key, times in run.stacks.items():
         leaves[key.rpartition(b";")[2]] += times
         cut.stacks[b";".join(key.split(b";", MOST_DEEP + 1)[: MOST_DEEP + 1])] += times  # visible frames only
-    root = flame_tree(cut).root
+    root = flame_tree(cut)
     bars = sorted(_bars(root), key=lambda bar: (-bar.wide, bar.depth, bar.at))[:MOST_BARS]
     return Sketch(
         one_line(node, 253),

@@ -354,9 +354,8 @@ def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
         async def take(self, _: str, is_over: bool) -> bool:
             return not is_over
 
-    class Hears:
-        async def news(self, news: Any) -> None:
-            heard.append(news)
+    async def hears(news: Any) -> None:
+        heard.append(news)
 
     logged: list[tuple[str, Any]] = []
     heard: list[Any] = []
@@ -364,7 +363,7 @@ def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
     watch.control = watch
     known: Any = None
     turns: Any = Turns()
-    keeper = CapturePoller(watch, known, turns, lambda event, **fields: logged.append((event, fields)), Hears())
+    keeper = CapturePoller(watch, known, turns, lambda event, **fields: logged.append((event, fields)), hears)
     asyncio.run(keeper.look_at_each())
     assert logged == [("capture_unread", {"capture": "a", "node": "a", "error": "no such number"})]
     assert len(heard) == 1

@@ -32,7 +32,7 @@ def test_names_that_sort_between_a_stack_and_deeper_ones_break_nothing() -> None
 
 
 def test_earlier_profile_is_stretched_to_the_weight_of_the_later() -> None:
-    root = flame_tree(counts(a__b=30, a__c=10), counts(a__b=1, a__c=3)).values()
+    root = flame_tree(counts(a__b=30, a__c=10), counts(a__b=1, a__c=3)).values(compares=True)
     deltas = {name: node["delta"] for name, node in called(called(root)["a"]).items()}
     assert (root["value"], root["delta"], deltas) == (40, 0, {"b": 20, "c": -20})
 
