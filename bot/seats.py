@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
+from bot.domain.errors import NothingProposed
+
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
@@ -95,13 +97,14 @@ class Drains(Protocol):
 class Chat(Protocol):
     """Takes what comes from an extra's own cards in a chat: clicks, dialogs, and work that an earlier run began.
 
-    One that has the methods of `bot.chat.requests.Typed` also takes what people type after `/zombie`.
+    One that has the methods of `bot.chat.requests.Typed` also takes what people type after `/zombie`. A subclass
+    without a dialog, or with nothing to go on with, need not say so.
     """
 
     @property
     def family(self) -> str:
         """Return what the actions of its buttons begin with that are counted as one where a click is refused, or ""."""
-        ...
+        return ""
 
     def is_about(self, action: str, value: str) -> bool:
         """True for a button or a dialog of its cards, and for a button of the bot's own that its door names."""
@@ -113,11 +116,11 @@ class Chat(Protocol):
 
     async def decide(self, intent: Any, person: Any, reason: str, *, again: bool = False) -> str:
         """Record what a dialog asks for, and return what to tell the person; `again`: an earlier run began with it."""
-        ...
+        raise NothingProposed("This button does nothing: the bot does not know it.")
 
     def takes(self, kept: ChatRequest, /) -> bool:
         """Go on with it; False for what is not its own."""
-        ...
+        return False
 
 
 class Counts(Protocol):

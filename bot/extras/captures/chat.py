@@ -19,6 +19,7 @@ from bot.extras.captures.chat_card import SHOW, STOP, capture_of, listed
 from bot.extras.captures.chat_cards import CaptureCards
 from bot.extras.captures.recorder_commands import HOURS, RollingRequest, hours_of, is_capture_id
 from bot.extras.captures.words import lines
+from bot.seats import Chat
 
 _SAID = 2500
 _NEEDS_ID = ("show", "stop")
@@ -29,13 +30,12 @@ _HELP = (
 
 
 @dataclass(frozen=True, slots=True)
-class CaptureChat:
+class CaptureChat(Chat):
     """Takes clicks on the cards of captures, and what people type about captures; each answer is private."""
 
     context: ChatContext
     cards: CaptureCards
     known: KnownNodes
-    family = ""
 
     # --- what people type
 

@@ -13,11 +13,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from bot.chat.background import Background
 from bot.chat.blocks import WHO_ELSE
-from bot.chat.clicks import UNKNOWN_BUTTON
 from bot.chat.context import ChatContext
 from bot.chat.document import Document
 from bot.chat.people import Person
@@ -32,7 +31,7 @@ from bot.extras.fleet.chat_card import OF_FLEET
 from bot.extras.fleet.fleet_request import FleetRequest
 from bot.extras.fleet.run import FleetRun
 from bot.extras.fleet.runner import FleetRunner
-from bot.seats import CureRequest, Cures
+from bot.seats import Chat, CureRequest, Cures
 
 if TYPE_CHECKING:
     from bot.chat.clicks import Click
@@ -64,14 +63,14 @@ class FleetCardRequest:
 
 
 @dataclass(slots=True, eq=False)
-class FleetCards:
+class FleetCards(Chat):
     """Takes requests and clicks; a click counts as a request.
 
     Shape: `cure` begins what *Plan* asks for; without it there is no such button.
     Units: `looks_every` is in seconds, between looks for a stop.
     """
 
-    family: ClassVar[str] = OF_FLEET
+    family = OF_FLEET
     verbs: ClassVar[Mapping[str, str]] = {"fleet": HELP}
 
     context: ChatContext
@@ -94,10 +93,6 @@ class FleetCards:
     def is_about(self, action: str, value: str) -> bool:
         """True for a button of its cards, and for *Other nodes?* on an incident's."""
         return action == WHO_ELSE or action.startswith(OF_FLEET)
-
-    async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> str:
-        """Its cards open no dialog. Raises: NothingProposed."""
-        raise NothingProposed(UNKNOWN_BUTTON)
 
     async def start(self, ask: FleetRequest, key: str, spot: MessageTarget, by: str) -> None:
         """Begin what a person asked for; for very many nodes they have to confirm first.

@@ -9,11 +9,11 @@ from bot.chat.context import ChatContext
 from bot.chat.dialog import Intent
 from bot.chat.document import TEXT, Button, ButtonRow, Dialog, Paragraph, clipped
 from bot.chat.people import Person
-from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import NothingProposed
 from bot.extras.marks.marker import BACK, RIGHT, WRONG, VerdictMarker, can_be_marked, reply_words
 from bot.extras.marks.marker import verdict_to_mark as verdict_of
 from bot.extras.marks.store import MarkStore
+from bot.seats import Chat
 from bot.view.context import ClosingQuestion
 from bot.view.words import diagnosis
 
@@ -37,7 +37,7 @@ def chat(bot: Bot, context: ChatContext) -> MarkClicks:
     return MarkClicks(context, VerdictMarker(context.policy, MarkStore(bot.stores.database), context.responder.clock))
 
 
-class MarkClicks:
+class MarkClicks(Chat):
     """Takes clicks on the answers; *wrong* opens a dialog that asks what it was instead."""
 
     family = FEEDBACK
@@ -86,10 +86,6 @@ class MarkClicks:
         below = () if word == BACK else (ButtonRow((back,)),)
         words = reply_words(incident, marked)
         await self._context.ephemeral.tell(person.by, intent.channel, intent.thread_ts, words, below=below)
-
-    def takes(self, kept: ChatRequest, /) -> bool:
-        """False: a click is handled once, and nobody goes on with it."""
-        return False
 
 
 def mark_of_button(value: str) -> tuple[str, str] | None:

@@ -8,14 +8,12 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from bot.chat.background import Background
 from bot.chat.blocks import PROFILE
 from bot.chat.clicks import UNKNOWN_BUTTON, Click
 from bot.chat.context import ChatContext
 from bot.chat.document import TEXT, Block, Document, Paragraph, SmallPrint, Table, Title, clipped, plain_document
-from bot.chat.people import Person
 from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.requests import CommandRequest, HelpRequest, KnownNodes, Request, WorkRequest, unknown_node
@@ -27,6 +25,7 @@ from bot.extras.profiles.chat_file import attach_pictures
 from bot.extras.profiles.perf_command import SECONDS, CaptureRequest
 from bot.extras.profiles.runner import ProfileAnswer, ProfileRunner, failure_words
 from bot.extras.profiles.words import HEADING
+from bot.seats import Chat
 
 _HELP = (
     "`/zombie profile NODE [SECONDS]` — which function burns which core, sampled there by perf for 10 s, or 5, 30, 60"
@@ -35,7 +34,7 @@ _NAME = re.compile(rf"{PROFILE}[0-9a-f]{{20}}\Z")
 
 
 @dataclass(slots=True, eq=False)
-class ProfileChat:
+class ProfileChat(Chat):
     """Takes the button *Profile* of incidents' cards, and what people type about profiles."""
 
     context: ChatContext
@@ -43,7 +42,6 @@ class ProfileChat:
     runner: ProfileRunner
     poster: Poster
     background: Background
-    family = ""
 
     @property
     def verbs(self) -> Mapping[str, str]:
@@ -87,10 +85,6 @@ class ProfileChat:
         core = f"core {heat.hot}" if heat is not None else "every core"
         async with self.context.surface.working(incident, f"Profiling {core} for {asked.seconds} s…"):
             await self.show(node, asked, target, click.key, click.person.by, incident.id)
-
-    async def decide(self, intent: Any, person: Person, reason: str, *, again: bool = False) -> str:
-        """Say that there is nothing to decide: it has no dialog."""
-        raise NothingProposed(UNKNOWN_BUTTON)
 
     async def show(
         self, node: Node, request: CaptureRequest, target: MessageTarget, key: str, by: str, incident: str = ""

@@ -23,6 +23,7 @@ from bot.extras.waves.chat_card import RESUME, STOP, wave_dialog
 from bot.extras.waves.chat_cards import WaveCards
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.words import DIGEST
+from bot.seats import Chat
 from bot.view.standing import APPROVE, DECLINE
 
 if TYPE_CHECKING:
@@ -37,10 +38,8 @@ _IN = {
 _DONE = {DECLINE: WaveState.DECLINED, STOP: WaveState.STOPPED, RESUME: WaveState.RUNNING}
 
 
-class WaveDecisions:
+class WaveDecisions(Chat):
     """Takes clicks on the cards of waves, and their dialogs."""
-
-    family = ""
 
     def __init__(self, context: ChatContext, cards: WaveCards) -> None:
         self._context = context
