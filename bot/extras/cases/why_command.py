@@ -6,14 +6,14 @@ import argparse
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bot.commands import options
 from bot.commands.replay import add_playbook
 from bot.domain.safe_text import safe
 
 if TYPE_CHECKING:
-    from bot.extras.cases.what_if import VerdictExplanation
+    pass
 
 EXAMPLES = """examples:
   zombie why said/node-123.jsonl           the smallest changes of readings that would change the verdict
@@ -57,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from bot.commands import open_record
     from bot.extras.cases.explaining import explained
+    from bot.extras.cases.why_document import why_body, why_text
 
     settings = options.settings(arguments)
     case = open_record.named_case(arguments.environ, arguments.case)
@@ -64,27 +65,13 @@ def run(arguments: argparse.Namespace) -> int:
     explanation = explained(case, playbook)
     for remark in explanation.remarks:
         print(safe(f"zombie: {arguments.case}: {remark}"), file=sys.stderr)
-    print(
-        options.as_json(_document(explanation))
-        if arguments.json
-        else options.as_typed_here(arguments, _text(arguments.case, explanation))
-    )
+    if arguments.json:
+        print(options.as_json(why_body(explanation, options.plan_words())))
+        return 0
+    lines = why_text(explanation, options.plan_words(), options.width())
+    # Of an incident's case no command replays it from here.
+    if explanation.verdict.snapshot is not None and explanation.changes and arguments.case.exists():
+        first = shlex.quote(str(explanation.changes[0].change))
+        lines += ["", f"  To see it: zombie replay {shlex.quote(str(arguments.case))} --with {first}"]
+    print(options.as_typed_here(arguments, "\n".join(lines)))
     return 0
-
-
-def _document(explanation: VerdictExplanation) -> dict[str, Any]:
-    from bot.extras.cases.why_document import why_body
-
-    return why_body(explanation.verdict, explanation.changes, options.plan_words())
-
-
-def _text(path: Path, explanation: VerdictExplanation) -> str:
-    from bot.extras.cases.why_document import why_text
-
-    lines = why_text(explanation.verdict, explanation.changes, options.plan_words(), options.width())
-    if explanation.verdict.snapshot is None or not explanation.changes:
-        return "\n".join(lines)
-    first = shlex.quote(str(explanation.changes[0].change))
-    if not path.exists():
-        return "\n".join(lines)  # an incident's case: no command replays it from here
-    return "\n".join([*lines, "", f"  To see it: zombie replay {shlex.quote(str(path))} --with {first}"])

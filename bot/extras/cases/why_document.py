@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from bot.domain.verdict import Verdict
-from bot.extras.cases.what_if import WhatIf
+from bot.extras.cases.what_if import VerdictExplanation
 from bot.extras.cases.what_if_words import sentence
 from bot.surfaces.document import SCHEMA_VERSION, node_document
 from bot.surfaces.verdict_text import headline, wrapped
@@ -16,11 +14,11 @@ from bot.view.words import mute_words, plain
 MOST_TOLD = 20
 
 
-def why_body(verdict: Verdict, changes: Sequence[WhatIf], words: PlanWords) -> dict[str, Any]:
+def why_body(explanation: VerdictExplanation, words: PlanWords) -> dict[str, Any]:
     """Return the document that `zombie why --json` prints."""
-    kept = ("status", "cause", "confidence", "plan")
+    verdict, kept = explanation.verdict, ("status", "cause", "confidence", "plan")
     before, nodes = node_document(verdict), []
-    for each in changes:
+    for each in explanation.changes:
         after = node_document(each.verdict)
         says = sentence(each, verdict, words)
         nodes.append({"with": [str(each.change)], **{name: after[name] for name in kept}, "says": says})
@@ -28,8 +26,9 @@ def why_body(verdict: Verdict, changes: Sequence[WhatIf], words: PlanWords) -> d
     return {"schema": SCHEMA_VERSION, "node": verdict.node, "verdict": now, "changes": nodes}
 
 
-def why_text(verdict: Verdict, changes: Sequence[WhatIf], words: PlanWords, width: int = 80) -> list[str]:
+def why_text(explanation: VerdictExplanation, words: PlanWords, width: int = 80) -> list[str]:
     """Return the same as lines for a person, limited to the first few changes."""
+    verdict, changes = explanation.verdict, explanation.changes
     says = (verdict.summary, *map(plain, mute_words(verdict)))
     lines = [headline(verdict), *(line for each in says for line in wrapped(each, width, "  ")), ""]
     if verdict.snapshot is None:

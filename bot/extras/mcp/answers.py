@@ -133,9 +133,9 @@ class ToolAnswers:
         shown = triaged.verdict
         case = read_case(text, f"The case of incident {incident_id}", shown.node, muted=shown.muted)
         explanation = await self.explainer.told(case)
-        lines = (*explanation.remarks, *why_text(explanation.verdict, explanation.changes, self.words))
+        lines = (*explanation.remarks, *why_text(explanation, self.words))
         said = "".join(f"{line}\n" for line in lines)
-        return Answer(why_body(explanation.verdict, explanation.changes, self.words), said)
+        return Answer(why_body(explanation, self.words), said)
 
     async def record_refused_call(self, no: Refused, action: str) -> None:
         """Put on record that something was not done, where there is a record."""
