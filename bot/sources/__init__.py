@@ -29,4 +29,4 @@ def parse_file(raw: bytes, name: str | None = None, sources: Sequence[Source] = 
     source = next((found for found in sources if (found.name == name if name else found.recognises(body))), None)
     if source is None:
         raise MalformedDelivery("No source recognises it: name its source with --source.")
-    return source.parse_file(body)
+    return source.parsed(body)

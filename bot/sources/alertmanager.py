@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from bot.domain.alert import AlertGroup, AlertStatus, Delivery, SourceAlert
@@ -23,11 +22,10 @@ from bot.sources.body import (
     is_bearer,
     labels,
     object_in,
-    read_body,
     table,
     text,
 )
-from bot.sources.source import Body, ParsedFile, Source
+from bot.sources.source import Proof, Source
 
 NAME, PATH = "alertmanager", "/alertmanager"
 _LONGEST_CASE = 120
@@ -38,27 +36,6 @@ class AlertmanagerSettings:
     """The settings that prove a request to be Alertmanager's."""
 
     token: str = secret("The bearer token that Alertmanager sends; it switches /alertmanager on.", "ALERTMANAGER_TOKEN")
-
-
-class AlertmanagerWebhook:
-    """Receives Alertmanager's requests."""
-
-    kind = NAME
-    path = PATH
-
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    def is_genuine(self, headers: Mapping[str, str], body: bytes, now: datetime) -> bool:
-        """True when the request carries our token."""
-        return is_bearer(headers.get("authorization", ""), self._token)
-
-    def delivery(self, headers: Mapping[str, str], body: bytes) -> Delivery:
-        """Return the request's group of alerts.
-
-        Raises: MalformedDelivery when it does not have the documented form.
-        """
-        return delivery_of_group(self.kind, read_body(body))
 
 
 def delivery_of_group(kind: str, body: Mapping[str, Any]) -> Delivery:
@@ -99,15 +76,6 @@ def delivery_of_group(kind: str, body: Mapping[str, Any]) -> Delivery:
     # A repeated notification has the same alerts with the same start times; a new notification differs.
     turns = sorted(f"{signal.key} {signal.firing} {text(row, 'startsAt')}" for row, signal in pairs)
     return Delivery(kind, _digest(kind, case, str(alarm.unseen), *turns), alarm, text(body, "status"))
-
-
-def parsed_group(kind: str, body: Body) -> ParsedFile:
-    """Return the contents of a file with a group of alerts.
-
-    Raises: MalformedDelivery when it does not have the documented form.
-    """
-    delivery = delivery_of_group(kind, body)
-    return ParsedFile(delivery, delivery.alarm.signals if delivery.alarm is not None else ())
 
 
 def _signal(row: Mapping[str, Any]) -> SourceAlert:
@@ -159,9 +127,9 @@ def _digest(*words: str) -> str:
     return hashlib.sha256("\n".join(words).encode(errors="backslashreplace")).hexdigest()[:32]
 
 
-def _webhook(settings: AlertmanagerSettings) -> AlertmanagerWebhook | None:
+def _proof(settings: AlertmanagerSettings) -> Proof | None:
     token = settings.token.strip()
-    return AlertmanagerWebhook(token) if token else None
+    return (lambda headers, body, now: is_bearer(headers.get("authorization", ""), token)) if token else None
 
 
 SOURCE = Source(
@@ -169,7 +137,7 @@ SOURCE = Source(
     "Alertmanager",
     PATH,
     AlertmanagerSettings,
-    _webhook,
+    _proof,
+    delivery=lambda body: delivery_of_group(NAME, body),
     recognises=lambda body: "alerts" in body and body.get("version") == "4",
-    parse_file=lambda body: parsed_group(NAME, body),
 )

@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bot.domain.alert import Delivery
 from bot.domain.setting import duration, option, secret
 from bot.domain.toml_table import TomlTable
-from bot.sources.alertmanager import delivery_of_group, parsed_group
-from bot.sources.body import any_alike, hmac_of, read_body
-from bot.sources.source import Body, Source
+from bot.sources.alertmanager import delivery_of_group
+from bot.sources.body import any_alike, hmac_of
+from bot.sources.source import Body, Proof, Source
 
 NAME, PATH = "grafana", "/grafana"
 _DIGITS = 12
@@ -37,44 +36,29 @@ class GrafanaSettings:
     window: timedelta = option(duration, timedelta(minutes=5), "How old a signature may be.")
 
 
-class GrafanaWebhook:
-    """Receives Grafana's requests; with a timestamp header only those within the window."""
+def _proof(settings: GrafanaSettings) -> Proof | None:
+    """Ask for a signature with our secret; with a timestamp header, for a recent one."""
+    key, stamped = settings.webhook_secret.strip(), settings.timestamp_header.lower()
+    if not key:
+        return None
 
-    kind = NAME
-    path = PATH
-
-    def __init__(self, settings: GrafanaSettings) -> None:
-        self._secret = settings.webhook_secret.strip()
-        self._timestamp_header = settings.timestamp_header.lower()
-        self._window = settings.window
-
-    def is_genuine(self, headers: Mapping[str, str], body: bytes, now: datetime) -> bool:
-        """True when the signature is made with our secret, and its timestamp, if any, is recent."""
+    def is_genuine(headers: Mapping[str, str], body: bytes, now: datetime) -> bool:
         before = b""
-        if self._timestamp_header:
-            stamp = headers.get(self._timestamp_header, "")
+        if stamped:
+            stamp = headers.get(stamped, "")
             if not (stamp.isascii() and stamp.isdigit() and len(stamp) <= _DIGITS):
                 return False
-            if abs(now.timestamp() - int(stamp)) > self._window.total_seconds():
+            if abs(now.timestamp() - int(stamp)) > settings.window.total_seconds():
                 return False
             before = stamp.encode() + b":"
         given = headers.get("x-grafana-alerting-signature", "").strip().lower()
-        return any_alike([given], [hmac_of(self._secret, before + body)])
+        return any_alike([given], [hmac_of(key, before + body)])
 
-    def delivery(self, headers: Mapping[str, str], body: bytes) -> Delivery:
-        """Return the request's group of alerts.
-
-        Raises: MalformedDelivery when it does not have the documented form.
-        """
-        return delivery_of_group(self.kind, read_body(body))
+    return is_genuine
 
 
 def _recognises(body: Body) -> bool:
     return "alerts" in body and ("orgId" in body or body.get("version") == "1")
-
-
-def _webhook(settings: GrafanaSettings) -> GrafanaWebhook | None:
-    return GrafanaWebhook(settings) if settings.webhook_secret.strip() else None
 
 
 SOURCE = Source(
@@ -82,7 +66,7 @@ SOURCE = Source(
     "Grafana",
     PATH,
     GrafanaSettings,
-    _webhook,
-    _recognises,
-    parse_file=lambda body: parsed_group(NAME, body),
+    _proof,
+    delivery=lambda body: delivery_of_group(NAME, body),
+    recognises=_recognises,
 )

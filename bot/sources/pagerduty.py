@@ -20,12 +20,11 @@ from bot.sources.body import (
     labels,
     name,
     object_in,
-    read_body,
     table,
     text,
 )
 from bot.sources.pagerduty_settings import PagerDutySettings
-from bot.sources.source import Body, ParsedFile, ServingBot, Source
+from bot.sources.source import Body, ParsedFile, Proof, ServingBot, Source
 
 PATH = "/pagerduty"
 CASE_EVENTS: Mapping[str, AlertStatus] = {
@@ -33,28 +32,6 @@ CASE_EVENTS: Mapping[str, AlertStatus] = {
     "incident.reopened": AlertStatus.REOPENED,
     "incident.resolved": AlertStatus.RESOLVED,
 }
-
-
-class PagerDutyWebhook:
-    """Receives PagerDuty's requests; several secrets are valid at once, for rotation."""
-
-    kind = PAGERDUTY
-    path = PATH
-
-    def __init__(self, secrets: Sequence[str]) -> None:
-        self._secrets = tuple(secrets)
-
-    def is_genuine(self, headers: Mapping[str, str], body: bytes, now: datetime) -> bool:
-        """True when any of the signatures is made with any of our secrets."""
-        given = [signature.strip() for signature in headers.get("x-pagerduty-signature", "").split(",")]
-        return any_alike(given, [f"v1={hmac_of(secret, body)}" for secret in self._secrets])
-
-    def delivery(self, headers: Mapping[str, str], body: bytes) -> Delivery:
-        """Return the delivery of the request's event.
-
-        Raises: MalformedDelivery when it does not have the documented form.
-        """
-        return _delivery(read_body(body))
 
 
 def _delivery(body: Body) -> Delivery:
@@ -175,8 +152,14 @@ def _parse_event_file(body: Body) -> ParsedFile:
     return ParsedFile(_delivery(body), alerts)
 
 
-def _webhook(settings: PagerDutySettings) -> PagerDutyWebhook | None:
-    return PagerDutyWebhook(settings.secrets) if settings.secrets else None
+def _proof(settings: PagerDutySettings) -> Proof | None:
+    """Ask for a signature with any of our secrets; several are valid at once, for rotation."""
+
+    def is_genuine(headers: Mapping[str, str], body: bytes, now: datetime) -> bool:
+        given = [signature.strip() for signature in headers.get("x-pagerduty-signature", "").split(",")]
+        return any_alike(given, [f"v1={hmac_of(secret, body)}" for secret in settings.secrets])
+
+    return is_genuine if settings.secrets else None
 
 
 async def _examine(settings: PagerDutySettings, bot: ServingBot) -> Sequence[DoctorFinding]:
@@ -190,7 +173,8 @@ SOURCE = Source(
     "PagerDuty",
     PATH,
     PagerDutySettings,
-    _webhook,
+    _proof,
+    delivery=_delivery,
     recognises=lambda body: "event" in body or "incident" in body,
     parse_file=_parse_event_file,
     names_in=lambda settings: (settings.node_paths, settings.node_patterns),

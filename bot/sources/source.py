@@ -9,33 +9,28 @@ from typing import Any, Protocol, TypeAlias
 
 from bot.domain.alert import Delivery, SourceAlert
 from bot.domain.doctor_finding import DoctorFinding
+from bot.sources.body import read_body
 
 Body: TypeAlias = Mapping[str, Any]  # a request's body, as `read_body` returns it
 
 
-class Webhook(Protocol):
-    """Receives a source's alerts. It has no side effects, so it can be tested with bytes."""
+# Whether a request proves its origin: of its headers, by lower-case name, its body as received, and the time.
+Proof: TypeAlias = Callable[[Mapping[str, str], bytes, datetime], bool]
 
-    @property
-    def kind(self) -> str:
-        """The source's name."""
-        ...
 
-    @property
-    def path(self) -> str:
-        """Its path on the web server."""
-        ...
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """Receives a source's alerts. It has no side effects, so it can be tested with bytes.
 
-    def is_genuine(self, headers: Mapping[str, str], body: bytes, now: datetime) -> bool:
-        """True when a request proves its origin; `headers` by lower-case name, `body` as received."""
-        ...
+    Shape: `kind` is the source's name, `path` its path on the web server. `delivery` returns the delivery of a genuine
+    request's body.
+    Raises: `delivery` raises MalformedDelivery when the body does not have the form that the source documents.
+    """
 
-    def delivery(self, headers: Mapping[str, str], body: bytes) -> Delivery:
-        """Return the delivery of a genuine request.
-
-        Raises: MalformedDelivery when it does not have the form that the source documents.
-        """
-        ...
+    kind: str
+    path: str
+    is_genuine: Proof
+    delivery: Callable[[bytes], Delivery]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +62,9 @@ class Source:
     """A source.
 
     Shape: `name` is its name in the ledger, routes, metrics and zombie.toml; `title` is for people. `settings` is its
-    dataclass of settings, which all other fields receive. `webhook(settings)` is None while its secret is not set.
-    `recognises(body)` is true for its own bodies; `parse_file(body)` parses a file with such a body, which may hold
-    more than a request does. `names_in(settings)` are the paths and patterns for finding node names in its alerts;
+    dataclass of settings. `proof(settings)` is None while its secret is not set. `delivery(body)` reads a request, and
+    `parse_file(body)` a file, where that may hold more than a request does. `recognises(body)` is true for its own
+    bodies. `names_in(settings)` are the paths and patterns for finding node names in its alerts;
     without any, all texts are searched. `examine` checks, for `zombie doctor`, what a secret alone does not show.
     """
 
@@ -77,8 +72,21 @@ class Source:
     title: str
     path: str
     settings: type[Any]
-    webhook: Callable[[Any], Webhook | None]
+    proof: Callable[[Any], Proof | None]
+    delivery: Callable[[Body], Delivery]
     recognises: Callable[[Body], bool]
-    parse_file: Callable[[Body], ParsedFile]
+    parse_file: Callable[[Body], ParsedFile] | None = None
     names_in: Callable[[Any], tuple[Sequence[str], Sequence[Any]]] = lambda settings: ((), ())
     examine: Callable[[Any, ServingBot], Awaitable[Sequence[DoctorFinding]]] | None = None
+
+    def webhook(self, settings: Any) -> Webhook | None:
+        """Return its webhook; None while its secret is not set."""
+        proof = self.proof(settings)
+        return Webhook(self.name, self.path, proof, lambda raw: self.delivery(read_body(raw))) if proof else None
+
+    def parsed(self, body: Body) -> ParsedFile:
+        """Return the contents of a file with its body. Raises: MalformedDelivery."""
+        if self.parse_file is not None:
+            return self.parse_file(body)
+        delivery = self.delivery(body)
+        return ParsedFile(delivery, delivery.alarm.signals if delivery.alarm is not None else ())

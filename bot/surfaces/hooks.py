@@ -78,9 +78,9 @@ class Hooks:
             return "unauthorized", web.Response(status=401, text="bad credentials")
         try:
             if len(body) > SMALL_BODY_BYTES:
-                delivery = await asyncio.to_thread(source.delivery, headers, body)
+                delivery = await asyncio.to_thread(source.delivery, body)
             else:
-                delivery = source.delivery(headers, body)
+                delivery = source.delivery(body)
         except MalformedDelivery as no:
             self.log("delivery_refused", source=source.kind, because=one_line(no.sentence))
             return "malformed", web.Response(status=400, text=one_line(no.sentence))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from bot.ledger.inbox import Inbox
 from bot.ledger.leases import Leases
-from bot.sources.pagerduty import PagerDutyWebhook
-from tests.alerts.bodies import page_event, raw
+from bot.sources.pagerduty import SOURCE
+from tests.alerts.bodies import page_event
 from tests.record.ledgers import ledger_in
 
 
@@ -16,6 +16,6 @@ def give_up(folder: Path, count: int = 1) -> None:
     with ledger_in(folder) as database:
         box = Inbox(Leases(database, "another"))
         for number in range(count):
-            brought = PagerDutyWebhook([]).delivery({}, raw(page_event(f"E{number}", f"Q{number}", title="*pinned*")))
+            brought = SOURCE.delivery(page_event(f"E{number}", f"Q{number}", title="*pinned*"))
             box.keep.now(brought)
             box.give_up.now(brought, "a fault of ours")

@@ -21,9 +21,9 @@ from bot.ledger.inbox import Inbox
 from bot.response.intake.alert_recorder import AlertRecorder
 from bot.response.intake.intake import Intake, IntakeRules
 from bot.response.intake.routing import Route, Routes
-from bot.sources.alertmanager import AlertmanagerWebhook
-from bot.sources.pagerduty import PagerDutyWebhook, signals_of
-from tests.alerts.bodies import BEGAN_AT, group_body, page_alert, page_event, raw
+from bot.sources import alertmanager, pagerduty
+from bot.sources.pagerduty import signals_of
+from tests.alerts.bodies import BEGAN_AT, group_body, page_alert, page_event
 
 NODES = tuple(Node(f"node-{number}", f"10.0.0.{number}", labels={"hostname": "shared"}) for number in (1, 2, 3))
 MINUTE = timedelta(minutes=1)
@@ -87,10 +87,10 @@ class Stage:
 
     async def page(self, event: str, page: str = "Q1", **more: Any) -> None:
         more = {"at": self.now} | more
-        await self.kept(PagerDutyWebhook([]).delivery({}, raw(page_event(event, page, **more))))
+        await self.kept(pagerduty.SOURCE.delivery(page_event(event, page, **more)))
 
     async def group(self, *alerts: dict[str, Any], truncated: int = 0) -> None:
-        await self.kept(AlertmanagerWebhook("").delivery({}, raw(group_body(alerts, truncated))))
+        await self.kept(alertmanager.SOURCE.delivery(group_body(alerts, truncated)))
 
     async def kept(self, delivery: Any) -> None:
         await asyncio.to_thread(self.leases.beat.now)

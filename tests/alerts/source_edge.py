@@ -17,10 +17,11 @@ import pytest
 from bot.domain.alert import Delivery
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.intake_contracts import GivenUpDelivery
-from bot.sources.alertmanager import AlertmanagerWebhook
-from bot.sources.grafana import GrafanaSettings, GrafanaWebhook
-from bot.sources.pagerduty import PagerDutyWebhook
-from bot.sources.source import Webhook
+from bot.sources import alertmanager, grafana, pagerduty
+from bot.sources.alertmanager import AlertmanagerSettings
+from bot.sources.grafana import GrafanaSettings
+from bot.sources.pagerduty_settings import PagerDutySettings
+from bot.sources.source import Source, Webhook
 from bot.surfaces.hooks import MOST_AT_ONCE, Hooks
 from bot.surfaces.web import WebEdge
 from bot.surfaces.web_limits import Bodies, ConnectionLimits
@@ -47,8 +48,14 @@ class Member:
         return str(self.source.kind)
 
 
+def door(source: Source, settings: Any) -> Webhook:
+    webhook = source.webhook(settings)
+    assert webhook is not None
+    return webhook
+
+
 PAGERDUTY = Member(
-    PagerDutyWebhook(["an older secret", SECRET]),
+    door(pagerduty.SOURCE, PagerDutySettings(webhook_secrets=f"an older secret, {SECRET}")),
     raw(page_event()),
     lambda body: {"X-PagerDuty-Signature": f"v1={'0' * 64}, {signature(body)}"},
     (
@@ -59,13 +66,13 @@ PAGERDUTY = Member(
     ),
 )
 ALERTMANAGER = Member(
-    AlertmanagerWebhook(SECRET),
+    door(alertmanager.SOURCE, AlertmanagerSettings(token=SECRET)),
     BATCH,
     lambda body: {"Authorization": f"Bearer {SECRET}"},
     ({"Authorization": f"Basic {SECRET}"}, {"Authorization": "Bearer "}, {"Authorization": f"Bearer {SECRET}x"}),
 )
 GRAFANA = Member(
-    GrafanaWebhook(GrafanaSettings(webhook_secret=SECRET)),
+    door(grafana.SOURCE, GrafanaSettings(webhook_secret=SECRET)),
     BATCH,
     lambda body: {"X-Grafana-Alerting-Signature": grafana_signature(body)},
     (

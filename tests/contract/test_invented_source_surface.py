@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -25,8 +25,7 @@ from bot.inventory import Inventory
 from bot.response.decision import guards
 from bot.settings import Settings, all_rows
 from bot.sources import SOURCES, parse_file
-from bot.sources.body import read_body
-from bot.sources.source import Body, ParsedFile, Source
+from bot.sources.source import Body, Proof, Source
 from bot.surfaces import SURFACES, member_settings
 from bot.surfaces.descriptor import DoctorChecks, SurfaceDescriptor
 from bot.view.view import is_alarm
@@ -55,24 +54,16 @@ class SirenSettings:
     room: str = option(TomlTable.text, "")
 
 
-class SirenWebhook:
-    kind = "siren"
-    path = "/siren"
-
-    def __init__(self, settings: SirenSettings) -> None:
-        self._settings = settings
-
-    def is_genuine(self, headers: Mapping[str, str], body: bytes, now: datetime) -> bool:
-        return headers.get("x-siren") == self._settings.token
-
-    def delivery(self, headers: Mapping[str, str], body: bytes) -> Delivery:
-        return wailing(read_body(body), self._settings.room).delivery
+def proof(settings: SirenSettings) -> Proof | None:
+    if not (settings.token and settings.room == "gpu"):
+        return None
+    return lambda headers, body, now: headers.get("x-siren") == settings.token
 
 
-def wailing(body: Body, room: str = "gpu") -> ParsedFile:
+def wailing(body: Body) -> Delivery:
     signal = SourceAlert("s1", title=f"the siren wails at {body['node']}")
-    alarm = AlertGroup("siren", "S1", AlertStatus.FIRED, signal.title, signals=(signal,), labels={"room": room})
-    return ParsedFile(Delivery("siren", "D1", alarm), (signal,))
+    alarm = AlertGroup("siren", "S1", AlertStatus.FIRED, signal.title, signals=(signal,), labels={"room": "gpu"})
+    return Delivery("siren", "D1", alarm)
 
 
 SIREN = Source(
@@ -80,9 +71,9 @@ SIREN = Source(
     "Siren",
     "/siren",
     SirenSettings,
-    lambda settings: SirenWebhook(settings) if settings.token else None,
+    proof,
+    delivery=wailing,
     recognises=lambda body: "siren" in body,
-    parse_file=wailing,
 )
 ALL_SOURCES = (*SOURCES, SIREN)
 

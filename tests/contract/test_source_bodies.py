@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from bot.domain.alert import AlertStatus
 from bot.domain.errors import MalformedDelivery
-from bot.sources.grafana import GrafanaSettings, GrafanaWebhook
+from bot.sources import grafana
+from bot.sources.grafana import GrafanaSettings
 from bot.sources.pagerduty import signals_of
 from tests.alerts.bodies import BEGAN_AT, SECRET, group_alert, group_body, page_alert, page_event, raw
 from tests.alerts.source_edge import (
@@ -105,7 +106,8 @@ def test_source_without_a_secret_is_not_mounted() -> None:
 
 
 def test_grafana_with_a_timestamp_keeps_its_window() -> None:
-    source = GrafanaWebhook(GrafanaSettings(webhook_secret=SECRET, timestamp_header="X-Grafana-Timestamp"))
+    source = grafana.SOURCE.webhook(GrafanaSettings(webhook_secret=SECRET, timestamp_header="X-Grafana-Timestamp"))
+    assert source is not None
 
     def is_genuine(at: datetime, signed_at: datetime, sent_at: datetime | None = None) -> bool:
         stamp = str(int((sent_at or signed_at).timestamp()))
@@ -122,12 +124,10 @@ def test_grafana_with_a_timestamp_keeps_its_window() -> None:
 
 def test_secrets_of_a_body_are_not_kept() -> None:
     body = page_event(title="password: hunter2 on node-1")
-    kept = PAGERDUTY.source.delivery({}, raw(body))
+    kept = PAGERDUTY.source.delivery(raw(body))
     signals = signals_of([page_alert("A1", {"token": "tok-123456", "host": "node-1"})])
     assert "hunter2" not in str(kept)
-    assert "hunter3" not in str(
-        ALERTMANAGER.source.delivery({}, raw(group_body([group_alert("n", password="hunter3")])))
-    )
+    assert "hunter3" not in str(ALERTMANAGER.source.delivery(raw(group_body([group_alert("n", password="hunter3")]))))
     assert ("tok-123456" not in str(signals[0].body), "node-1" in str(signals[0].body)) == (True, True)
 
 
@@ -136,7 +136,7 @@ def test_groups_that_differ_in_a_secret_alone_are_two_and_each_keeps_its_name(la
     def case(value: str) -> str:
         alert = group_alert("node-1:9100", token=value) | {"fingerprint": ""}
         body = group_body([alert]) | {"groupLabels": {"token": value}, "groupKey": f'{{}}:{{token="{value}"}}'}
-        alarm = ALERTMANAGER.source.delivery({}, raw({k: v for k, v in body.items() if k not in lacking})).alarm
+        alarm = ALERTMANAGER.source.delivery(raw({k: v for k, v in body.items() if k not in lacking})).alarm
         assert alarm is not None
         assert value not in alarm.case
         return alarm.case
@@ -146,7 +146,7 @@ def test_groups_that_differ_in_a_secret_alone_are_two_and_each_keeps_its_name(la
 
 def test_same_alerts_again_are_a_repetition_and_a_new_beginning_is_none() -> None:
     def name(*alerts: dict[str, Any]) -> str:
-        return ALERTMANAGER.source.delivery({}, raw(group_body(alerts))).id
+        return ALERTMANAGER.source.delivery(raw(group_body(alerts))).id
 
     one, two = group_alert("node-1:9100"), group_alert("node-2:9100")
     later = group_alert("node-1:9100", at=BEGAN_AT + timedelta(hours=1))
@@ -179,7 +179,7 @@ KEYS = (
 def test_whatever_comes_is_understood_or_refused(told: dict[str, Any]) -> None:
     for member in MEMBERS:
         try:
-            delivery = member.source.delivery({}, raw(told))
+            delivery = member.source.delivery(raw(told))
         except MalformedDelivery:
             continue
         assert delivery.id.isprintable()

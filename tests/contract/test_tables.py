@@ -18,7 +18,6 @@ from tests.unit.causes.made_nodes import REPLIES
 
 BOT = Path(__file__).parents[2] / "bot"
 ONLY_TO_UNDO = {"restore_unit"}  # no playbook asks for it: it is what undoing consists of
-A_PROTOCOL = "source"
 OTHER_PLAYBOOKS = {"boot_units", "softirq_waits"}  # what node-health leaves out
 OF_MADE_NODES = "tests/unit/causes/made_nodes.py"
 
@@ -84,7 +83,7 @@ def test_what_actions_and_causes_say_of_others_is_there() -> None:
 def test_every_source_is_in_its_table() -> None:
     named = {source.name for source in SOURCES}
     assert unlisted("sources", "SOURCE", named, "bot/sources/__init__.py", r"SOURCE = Source\(") == []
-    assert files_with("sources", r"def is_genuine\(") - {A_PROTOCOL} == named
+    assert files_with("sources", r"def _proof\(") == named
 
 
 def test_every_probe_is_asked_and_every_cause_evaluated_by_a_playbook() -> None:

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.transitions import State
-from bot.sources.alertmanager import AlertmanagerWebhook
-from tests.alerts.bodies import BEGAN_AT, group_alert, group_body, page_alert, raw
+from bot.sources.alertmanager import SOURCE
+from tests.alerts.bodies import BEGAN_AT, group_alert, group_body, page_alert
 from tests.alerts.intake import MINUTE, NODES, Stage, nodes
 
 
@@ -200,11 +200,11 @@ async def test_alert_that_begins_anew_reopens_its_node_with_the_other_alerts_tha
     for name in ("severe", "mild"):
         alert = group_alert("node-1:9100")
         body = group_body([alert]) | {"groupKey": name}
-        await intake.kept(AlertmanagerWebhook("").delivery({}, raw(body)))
+        await intake.kept(SOURCE.delivery(body))
     await intake.triage()
     intake.now += MINUTE
     body = group_body([group_alert("node-1:9100", at=intake.now)]) | {"groupKey": "mild"}
-    await intake.kept(AlertmanagerWebhook("").delivery({}, raw(body)))
+    await intake.kept(SOURCE.delivery(body))
     (again,) = await intake.incidents()
     assert ([alert.id for alert in again.alerts], again.reopens != "") == (["mild", "severe"], True)
 

@@ -19,7 +19,7 @@ from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
 from bot.ledger.leases import Leases
 from bot.response.intake.page_poller import PagePoller
-from bot.sources.pagerduty import PagerDutyWebhook, alarm_of_page
+from bot.sources.pagerduty import SOURCE, alarm_of_page
 from tests.alerts.pagerduty import PagerDuty, account, client
 from tests.record.ledgers import ledger_in
 from tests.slack.workspace import SteppedClock
@@ -57,9 +57,8 @@ class Bench:
 
     def webhook(self, page: Incident) -> None:
         """Take a page in as a webhook tells of it."""
-        body = b'{"event": {"id": "E%s", "event_type": "incident.triggered", "data": {"id": "%s"}}}'
-        raw = body % (page.id.encode(), page.id.encode())
-        self.inbox.keep.now(PagerDutyWebhook(["s"]).delivery({}, raw))
+        event = {"id": f"E{page.id}", "event_type": "incident.triggered", "data": {"id": page.id}}
+        self.inbox.keep.now(SOURCE.delivery({"event": event}))
         self.taken()
 
 
@@ -186,7 +185,7 @@ async def test_page_that_came_back_is_told_as_reopened(bench: Bench) -> None:
     bench.pagerduty.account.reopen(page)
     await bench.watch.poll_pages(bench.clock() - HOUR)
     assert bench.told() == [(page.id, "reopened")]
-    assert [one.case for one in bench.cases.open_cases.now(PagerDutyWebhook.kind, bench.clock() - HOUR)] == [page.id]
+    assert [one.case for one in bench.cases.open_cases.now(SOURCE.name, bench.clock() - HOUR)] == [page.id]
 
 
 async def test_page_older_than_the_list_is_looked_at_by_itself(bench: Bench) -> None:
