@@ -12,7 +12,7 @@ import pickle
 import struct
 import sys
 import zlib
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -27,6 +27,7 @@ from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Completed
 from bot.domain.errors import PlaybookError, Unreachable, UsageError
 from bot.domain.growth import CountSample
+from bot.domain.mute_record import GivenMutes
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.safe_text import Redactor
@@ -82,12 +83,13 @@ class EvaluationJob:
     looks: Mapping[str, tuple[CountSample, ...]] = field(default_factory=dict)
     failed: Unreachable | None = None
 
-    @property
-    def runs(self) -> Iterator[Completed]:
-        """What it answered."""
+    async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
+        """Yield what it answered, and raise how its connection broke; see `Transport.read`."""
         for part in self.said:
             for run in pickle.loads(zlib.decompress(part)):  # squeezed by this program
                 yield Completed(*run)
+        if self.failed is not None:
+            raise self.failed
 
 
 _FIELDS = operator.attrgetter(*(field_.name for field_ in fields(Completed)))
@@ -107,24 +109,6 @@ class EvaluatedNode:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _JobAnswers:
-    """A way to a node that has answered, and the mutes that came with it."""
-
-    job: EvaluationJob
-
-    async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
-        """Yield what was answered; see `Transport.read`."""
-        for run in self.job.runs:
-            yield run
-        if self.job.failed is not None:
-            raise self.job.failed
-
-    async def mutes(self) -> tuple[Entry, ...]:
-        """Return them; see `MuteRecord.mutes`."""
-        return self.job.mutes
-
-
 class EvaluationWorker:
     """Thinks about jobs in order, exactly like a check within a process."""
 
@@ -135,8 +119,8 @@ class EvaluationWorker:
 
     async def evaluate(self, job: EvaluationJob) -> Any:
         """Return what comes of a job."""
-        given, task = _JobAnswers(job), self.task
-        triage = Triage(given, ACTIONS, lambda: job.taken_at, task.sampling, draining=task.draining, mutes=given)
+        task, mutes = self.task, GivenMutes(job.mutes)
+        triage = Triage(job, ACTIONS, lambda: job.taken_at, task.sampling, draining=task.draining, mutes=mutes)
         return await self.evaluate_answers(triage, job)
 
     async def evaluate_answers(self, triage: Triage, job: EvaluationJob) -> Any:
