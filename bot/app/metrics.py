@@ -61,20 +61,7 @@ class Metering:
         """Return the present metrics."""
         is_ready, tally = await asyncio.gather(self._is_ready(), self._ledger_count())
         running = self._readings.running if self._readings is not None else 0
-        standing = Gauges(is_ready, self._nodes, running)
-        if tally is not None:
-            standing = Gauges(
-                is_ready,
-                self._nodes,
-                running,
-                tally.incidents,
-                tally.deliveries_waiting,
-                tally.posts_waiting,
-                tally.is_braked,
-                tally.deliveries_given_up,
-                tally.of_extras,
-            )
-        return self.metrics.exposition(standing, accept)
+        return self.metrics.exposition(Gauges(is_ready, self._nodes, running, tally), accept)
 
     async def _is_ready(self) -> bool:
         if self._not_ready_reason is None:

@@ -8,7 +8,7 @@ Format: https://prometheus.io/docs/instrumenting/exposition_formats/ and OpenMet
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,6 +25,7 @@ from bot.domain.events import StepFailed, StepSkipped, StepVerified
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.transitions import State
 from bot.domain.verdict import Status
+from bot.ledger.ledger_counts import LedgerCount
 from bot.sources.body import is_bearer
 
 ACK = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0)  # Slack waits 3 s, PagerDuty 16
@@ -92,19 +93,13 @@ def _action(incident: Incident, step: StepRecord) -> str:
 class Gauges:
     """The gauges' values at the moment of a scrape.
 
-    Shape: `incidents` counts by (state, cause), with an empty cause where none is named; None is what could not be
-    read. `of_extras` are the extras' gauges, by name, and by the values of their labels.
+    Shape: `ledger` is what was counted in the record; None where it could not be read.
     """
 
     is_ready: bool = False
     nodes: int = 0
     readings: int = 0
-    incidents: Mapping[tuple[str, str], int] | None = None
-    deliveries_waiting: int | None = None
-    posts_waiting: int | None = None
-    is_braked: bool | None = None
-    deliveries_given_up: int | None = None
-    of_extras: Mapping[str, Mapping[tuple[str, ...], float]] = field(default_factory=dict)
+    ledger: LedgerCount | None = None
 
 
 class Metrics:
@@ -187,7 +182,7 @@ class Metrics:
         self._own.set(now)
         for name, gauge in self._of_extras.items():
             gauge.clear()
-            for labels, figure in now.of_extras.get(name, {}).items():
+            for labels, figure in now.ledger.of_extras.get(name, {}).items() if now.ledger is not None else ():
                 gauge.labels(*labels).set(figure)
         encode, content_type = choose_encoder(accept)
         return encode(self.registry), content_type
@@ -245,25 +240,24 @@ class _Own:
         self.ready.set(now.is_ready)
         self.nodes.set(now.nodes)
         self.readings.set(now.readings)
-        self.ledger_up.set(now.incidents is not None)
-        # A value that could not be read has no series: zero and unknown are two things.
-        for gauge, figure in (
-            (self.queue, now.deliveries_waiting),
-            (self.posts, now.posts_waiting),
-            (self.brake, now.is_braked),
-            (self.given_up, now.deliveries_given_up),
-        ):
-            gauge.set(float("nan") if figure is None else figure)
+        self.ledger_up.set(now.ledger is not None)
         self.incidents.clear()
         self.by_cause.clear()
-        if now.incidents is not None:
-            for state in State:
-                self.incidents.labels(state.value).set(
-                    sum(count for (name, _), count in now.incidents.items() if name == state.value)
-                )
-            for (state_name, cause), count in now.incidents.items():
-                if cause:
-                    self.by_cause.labels(cause, state_name).set(count)
+        if now.ledger is None:  # what could not be read has no series: zero and unknown are two things
+            for gauge in (self.queue, self.posts, self.brake, self.given_up):
+                gauge.set(float("nan"))
+            return
+        self.queue.set(now.ledger.deliveries_waiting)
+        self.posts.set(now.ledger.posts_waiting)
+        self.brake.set(now.ledger.is_braked)
+        self.given_up.set(now.ledger.deliveries_given_up)
+        for state in State:
+            self.incidents.labels(state.value).set(
+                sum(count for (name, _), count in now.ledger.incidents.items() if name == state.value)
+            )
+        for (state_name, cause), count in now.ledger.incidents.items():
+            if cause:
+                self.by_cause.labels(cause, state_name).set(count)
 
 
 _FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")

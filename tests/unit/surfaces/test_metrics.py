@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -12,8 +13,10 @@ from bot.domain.verdict import Status
 from bot.extras.waves.events import TurnOutcome
 from bot.extras.waves.store import WaveCounts
 from bot.extras.waves.wave import WaveState
+from bot.ledger.ledger_counts import LedgerCount
 from bot.surfaces.metrics import Gauges, Metrics
 
+NOTHING = LedgerCount({}, 0, 0, 0, is_braked=False)
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
@@ -101,12 +104,12 @@ def test_events_that_a_bug_makes_up_do_not_fill_the_scraper() -> None:
 def test_waves_are_told_by_state_and_their_turns_by_what_came_of_them() -> None:
     metrics = Metrics("1", of_extras=WaveCounts.gauges)
     none: dict[tuple[str, ...], float] = {(state.value,): 0.0 for state in WaveState}
-    before = samples(metrics, Gauges(incidents={}, of_extras={"zombie_waves": none}))
+    before = samples(metrics, Gauges(ledger=replace(NOTHING, of_extras={"zombie_waves": none})))
     assert {counted("zombie_wave_turns_total", before, outcome=outcome.value) for outcome in TurnOutcome} == {0}
     assert {counted("zombie_waves", before, state=state.value) for state in WaveState} == {0}
     for change in ({"change": "TurnGiven"}, *[{"change": "TurnEnded", "outcome": "cured"}] * 2):
         metrics.heard("wave", {"wave": "wave-abcd", **change})
-    found = samples(metrics, Gauges(incidents={}, of_extras={"zombie_waves": none | {("stopped",): 1.0}}))
+    found = samples(metrics, Gauges(ledger=replace(NOTHING, of_extras={"zombie_waves": none | {("stopped",): 1.0}})))
     assert counted("zombie_wave_turns_total", found, outcome="cured") == 2
     assert counted("zombie_waves", found, state="stopped") == 1
     assert not [name for name, _ in samples(metrics, Gauges()) if name == "zombie_waves"], "not asked is not none"
@@ -117,10 +120,7 @@ def test_incidents_are_told_by_state_and_by_cause() -> None:
         is_ready=True,
         nodes=7,
         readings=2,
-        incidents={("resolved", "leak"): 3, ("escalated", "leak"): 1, ("triaged", ""): 5},
-        deliveries_waiting=4,
-        posts_waiting=0,
-        is_braked=True,
+        ledger=LedgerCount({("resolved", "leak"): 3, ("escalated", "leak"): 1, ("triaged", ""): 5}, 4, 0, 0, True),
     )
     found = samples(Metrics("1"), now)
     assert counted("zombie_incidents", found, state="resolved") == 3
@@ -135,7 +135,7 @@ def test_incidents_are_told_by_state_and_by_cause() -> None:
 
 def test_record_that_cannot_be_asked_is_not_an_empty_one() -> None:
     metrics = Metrics("1")
-    samples(metrics, Gauges(incidents={("resolved", "leak"): 3}, deliveries_waiting=4))
+    samples(metrics, Gauges(ledger=replace(NOTHING, incidents={("resolved", "leak"): 3}, deliveries_waiting=4)))
     found = samples(metrics, Gauges(is_ready=True))
     assert counted("zombie_ledger_up", found) == 0
     assert math.isnan(counted("zombie_queue_depth", found))
