@@ -87,7 +87,7 @@ def chat_cards(bot: Bot) -> ChatCards:
         posting.poster,
         channel_of(rules),
         why_nothing_in_storm(rules.brakes),
-        bot.known.labels,
+        bot.known.labels_of,
         posting.watching,
         log,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -28,7 +28,7 @@ MOST_LABELS = 4
 MOST_NODES = 6
 NO_CAUSE, READING, NAMELESS = "no cause found", "still being read", "no node named"
 
-Labels = Mapping[str, Mapping[str, str]]
+Labels = Callable[[str], Mapping[str, str]]  # of a node, by its name
 LOOK_SECONDS = 2.0
 LATELY = timedelta(days=1)  # a storm without a new alert for as long is not taken up again
 
@@ -128,7 +128,7 @@ def _shared_labels(nodes: Sequence[str], labels: Labels) -> Iterator[tuple[str, 
     counted = Counter(
         f"{one_line(name, 40)}={one_line(value, 40)}"
         for node in nodes
-        for name, value in labels.get(node, {}).items()
+        for name, value in labels(node).items()
         if name not in NAMES
     )
     yield from ((label, count) for label, count in counted.most_common(MOST_LABELS) if count > 1 or len(nodes) == 1)

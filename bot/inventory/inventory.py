@@ -5,7 +5,7 @@ While the bot serves, cloud listings are renewed in place (`take`), so that ever
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -73,10 +73,9 @@ class Inventory:
         """How often to read it again; None if nothing in it comes from a cloud."""
         return min((known.refresh for known in self.known.values() if known.refresh is not None), default=None)
 
-    @property
-    def labels(self) -> Mapping[str, Mapping[str, str]]:
-        """The labels of every node by name, always the latest."""
-        return _Labels(self)
+    def labels_of(self, name: str) -> Mapping[str, str]:
+        """Return the labels of the node of that name; none where it is gone."""
+        return self.by_name[name].labels if name in self.by_name else {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -148,19 +147,3 @@ def _merged(kinds: Iterable[Sequence[Node]]) -> dict[str, Node]:
                     here.setdefault(machine, node.name)
         machines = {**here, **machines}
     return by_name
-
-
-class _Labels(Mapping[str, Mapping[str, str]]):
-    """A view of the inventory as it is now."""
-
-    def __init__(self, inventory: Inventory) -> None:
-        self._inventory = inventory
-
-    def __getitem__(self, name: str) -> Mapping[str, str]:
-        return self._inventory.by_name[name].labels
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._inventory.by_name)
-
-    def __len__(self) -> int:
-        return len(self._inventory.by_name)

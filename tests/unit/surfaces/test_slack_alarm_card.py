@@ -128,12 +128,12 @@ def test_storm_is_grouped_by_cause_and_label() -> None:
     lines += [line(20, None), line(21, None, State.OPENED), line(22, "io-stall")]
     storm = Storm("storm-1", True, 14, tuple(lines))
     labels = {f"node-{number}": {"rack": f"r{number % 2}", "hostname": f"h{number}"} for number in range(30)}
-    card = storm_card(storm, "Nothing is offered.", labels)
+    card = storm_card(storm, "Nothing is offered.", labels.__getitem__)
     assert card.text.startswith(
         "Alert storm: 14 alerts on 12 nodes. leaked-memory-cgroups (9): rack=r0 5, rack=r1 4 — "
     )
     assert "and 3 more; io-stall (1): rack=r0 1 — node-22; no cause found (1)" in card.text
     assert card.text.endswith("still being read (1): rack=r1 1 — node-21. Nothing is offered.")
     assert "hostname" not in card.text
-    past = storm_card(replace(storm, is_on=False), "", {})
+    past = storm_card(replace(storm, is_on=False), "", lambda node: {})
     assert past.text.startswith("Alert storm: 14 alerts on 12 nodes, over")
