@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql
 
 from bot.domain.chat_request import ChatRequest
 from bot.domain.entry import instant_of, instant_text
-from bot.ledger.database import DOORS, Store, on_thread, on_thread_of
+from bot.ledger.database import DOORS, Store, on_thread, on_thread_of, reads
 from bot.ledger.leases import LONG_AGO, Leases
 from bot.ledger.tables import CHAT_REQUESTS
 
@@ -78,11 +78,10 @@ class ChatRequestStore(Store):
                 connection.execute(_OLD, {"before": instant_text(now - KNOWN_FOR)})
                 self._swept_at = now
 
-    @on_thread
-    def is_open(self, key: str) -> bool:
+    @reads
+    def is_open(self, connection: Connection, key: str) -> bool:
         """True for a request that any program has taken and that is not done."""
-        with self.database.reading() as connection:
-            known = connection.execute(_KNOWN, {"of_id": _id(key)}).one_or_none()
+        known = connection.execute(_KNOWN, {"of_id": _id(key)}).one_or_none()
         return known is not None and not known.done
 
     @on_thread

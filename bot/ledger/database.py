@@ -5,8 +5,8 @@ waiting writer sleep for longer and longer (https://sqlite.org/c3ref/busy_timeou
 others go first again and again. So threads wait at `WriteLock`, and a process asks anew after some milliseconds.
 PostgreSQL: an advisory lock allows a single writer, as in SQLite; https://www.postgresql.org/docs/15/explicit-locking.html.
 
-Whatever reads and writes is a store, whose methods an event loop awaits (`on_thread`): a cancelled or slow one never
-stops in the middle of a transaction, and a command without an event loop needs none (`now`).
+Whatever reads and writes is a store, whose methods an event loop awaits (`reads`, `writes`, `on_thread`): a cancelled
+or slow one never stops in the middle of a transaction, and a command without an event loop needs none (`now`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import MethodType, TracebackType
@@ -490,6 +491,28 @@ class on_thread(Generic[S, P, T]):  # noqa: N801 - a decorator
         if store is None:  # asked of the class, as tools and tests do
             return cast("Awaited[P, T]", self)
         return Awaited(MethodType(self.method, store), store.database.threads[self._lane])
+
+
+def reads(method: Callable[Concatenate[S, Connection, P], T]) -> on_thread[S, P, T]:
+    """Make a method one that is awaited, in one read-only transaction, whose connection it is handed."""
+    return on_thread(_in_transaction(Database.reading, method))
+
+
+def writes(method: Callable[Concatenate[S, Connection, P], T]) -> on_thread[S, P, T]:
+    """Make a method one that is awaited, in one writing transaction, whose connection it is handed."""
+    return on_thread(_in_transaction(Database.writing, method))
+
+
+def _in_transaction(
+    transaction: Callable[[Database], AbstractContextManager[Connection]],
+    method: Callable[Concatenate[S, Connection, P], T],
+) -> Callable[Concatenate[S, P], T]:
+    @functools.wraps(method)
+    def within(store: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with transaction(store.database) as connection:
+            return method(store, connection, *args, **kwargs)
+
+    return within
 
 
 def on_thread_of(lane: str) -> Callable[[Callable[Concatenate[S, P], T]], on_thread[S, P, T]]:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, delete, exists, func, i
 from bot.domain.alert import AlertGroup, AlertStatus, Delivery, SourceKind
 from bot.domain.entry import instant_of, instant_text
 from bot.domain.intake_contracts import Correlation, NodeSignal, OpenAlertGroup, Recurrence, Storm, StormLimits
-from bot.ledger.database import Store, on_thread
+from bot.ledger.database import Store, reads, writes
 from bot.ledger.incidents import summary_of
 from bot.ledger.tables import CASES, INCIDENTS, SIGNALS
 
@@ -68,53 +68,53 @@ class DedupStore(Store):
     Raises: every method raises LedgerUnavailable when the database does not answer.
     """
 
-    @on_thread
-    def record_firing(self, delivery: Delivery, key: str, group: str, brakes: StormLimits) -> Correlation:
+    @writes
+    def record_firing(
+        self, connection: Connection, delivery: Delivery, key: str, group: str, brakes: StormLimits
+    ) -> Correlation:
         """Record that a case fires, and return where it goes; the same delivery gets the same answer again.
 
         Shape: `key` stands for its nodes and signature, empty if it may join no other case. A new case gets `group`.
         """
         alarm = _alarm_of(delivery)
-        with self.database.writing() as connection:
-            now = self.instant(connection)
-            row = connection.execute(_ROW, _case_key(alarm)).one_or_none()
-            if row is not None:
-                if row.delivery == delivery.id:
-                    return Correlation(row.group, Recurrence(row.turn), row.storm)
-                if row.over_at == _FIRES:
-                    if (reopened_at := _reopened_at(alarm, row)) != row.reopened_at:
-                        connection.execute(_UPDATE, _case_key(alarm) | {"reopened_at": reopened_at})
-                    lasts = row.storm == self._lasting_storm(connection, brakes, now)
-                    return Correlation(row.group, Recurrence.AGAIN, row.storm if lasts else "")
-                if _is_late(alarm, instant_of(row.over_at)):
-                    return Correlation(row.group, Recurrence.OVER)
-            storm = self._storm(connection, brakes, now)
-            course = self._correlation(connection, row, key, Correlation(group, Recurrence.NEW, storm), brakes, now)
-            values = {
-                "key": key,
-                "group": course.group,
-                "turn": course.turn.value,
-                "delivery": delivery.id,
-                "opened_at": instant_text(now),
-                "over_at": _FIRES,
-                "storm": storm,
-                "reopened_at": _reopened_at(alarm, row),
-            }
-            _write_case(connection, alarm, values, is_there=row is not None)
-            return course
+        now = self.instant(connection)
+        row = connection.execute(_ROW, _case_key(alarm)).one_or_none()
+        if row is not None:
+            if row.delivery == delivery.id:
+                return Correlation(row.group, Recurrence(row.turn), row.storm)
+            if row.over_at == _FIRES:
+                if (reopened_at := _reopened_at(alarm, row)) != row.reopened_at:
+                    connection.execute(_UPDATE, _case_key(alarm) | {"reopened_at": reopened_at})
+                lasts = row.storm == self._lasting_storm(connection, brakes, now)
+                return Correlation(row.group, Recurrence.AGAIN, row.storm if lasts else "")
+            if _is_late(alarm, instant_of(row.over_at)):
+                return Correlation(row.group, Recurrence.OVER)
+        storm = self._storm(connection, brakes, now)
+        course = self._correlation(connection, row, key, Correlation(group, Recurrence.NEW, storm), brakes, now)
+        values = {
+            "key": key,
+            "group": course.group,
+            "turn": course.turn.value,
+            "delivery": delivery.id,
+            "opened_at": instant_text(now),
+            "over_at": _FIRES,
+            "storm": storm,
+            "reopened_at": _reopened_at(alarm, row),
+        }
+        _write_case(connection, alarm, values, is_there=row is not None)
+        return course
 
-    @on_thread
+    @reads
     def outdated_before(
-        self, alarm: AlertGroup, seen: Sequence[NodeSignal], cooldown: timedelta
+        self, connection: Connection, alarm: AlertGroup, seen: Sequence[NodeSignal], cooldown: timedelta
     ) -> Mapping[str, datetime]:
         """Return for each node with an alert that is news from when on a verdict speaks of it.
 
         No verdict so far speaks of an alert that began anew, whether its end was told or not; one that is not on record
         joins a verdict of the last `cooldown`.
         """
-        with self.database.reading() as connection:
-            now = self.instant(connection)
-            known = {(row.key, row.node): row for row in connection.execute(_SIGNALS, _case_key(alarm))}
+        now = self.instant(connection)
+        known = {(row.key, row.node): row for row in connection.execute(_SIGNALS, _case_key(alarm))}
         news: dict[str, datetime] = {}
         for signal in seen:
             was = known.get((signal.key, signal.node))
@@ -123,90 +123,84 @@ class DedupStore(Store):
                 news[signal.node] = max(before, news.get(signal.node, before))
         return news
 
-    @on_thread
-    def record_node_signals(self, alarm: AlertGroup, seen: Sequence[NodeSignal], opened: Collection[str]) -> None:
+    @writes
+    def record_node_signals(
+        self, connection: Connection, alarm: AlertGroup, seen: Sequence[NodeSignal], opened: Collection[str]
+    ) -> None:
         """Record which alerts of a case fire on which nodes, and since when; a repetition changes nothing.
 
         Shape: `opened` are the nodes of which this delivery opened incidents, which say the same.
         """
-        with self.database.writing() as connection:
-            now = self.instant(connection)
-            connection.execute(_FORGET, {"before": instant_text(now - SIGNALS_KEPT)})
-            known = {
-                (row.key, row.node): (row.firing, row.since) for row in connection.execute(_SIGNALS, _case_key(alarm))
-            }
-            for signal in seen:
-                which, since = (signal.key, signal.node), _since(signal)
-                was = known.get(which)
-                if was in ((signal.firing, since), (signal.firing, "")) or (was is None and not signal.firing):
-                    continue  # a repetition, perhaps of what had no time then
-                values: dict[str, Any] = {"firing": signal.firing, "since": since}
-                if signal.firing:
-                    values |= {"at": instant_text(now), "opened": signal.node in opened}
-                if was is not None:
-                    named = _case_key(alarm) | {"of_key": signal.key, "of_node": signal.node}
-                    connection.execute(_SIGNAL, named | values)
-                else:
-                    named = {"source": alarm.source, "name": alarm.case, "key": signal.key, "node": signal.node}
-                    connection.execute(insert(SIGNALS), named | values)
-                known[which] = (signal.firing, since)
+        now = self.instant(connection)
+        connection.execute(_FORGET, {"before": instant_text(now - SIGNALS_KEPT)})
+        known = {(row.key, row.node): (row.firing, row.since) for row in connection.execute(_SIGNALS, _case_key(alarm))}
+        for signal in seen:
+            which, since = (signal.key, signal.node), _since(signal)
+            was = known.get(which)
+            if was in ((signal.firing, since), (signal.firing, "")) or (was is None and not signal.firing):
+                continue  # a repetition, perhaps of what had no time then
+            values: dict[str, Any] = {"firing": signal.firing, "since": since}
+            if signal.firing:
+                values |= {"at": instant_text(now), "opened": signal.node in opened}
+            if was is not None:
+                named = _case_key(alarm) | {"of_key": signal.key, "of_node": signal.node}
+                connection.execute(_SIGNAL, named | values)
+            else:
+                named = {"source": alarm.source, "name": alarm.case, "key": signal.key, "node": signal.node}
+                connection.execute(insert(SIGNALS), named | values)
+            known[which] = (signal.firing, since)
 
-    @on_thread
-    def record_over(self, delivery: Delivery) -> str:
+    @writes
+    def record_over(self, connection: Connection, delivery: Delivery) -> str:
         """Record that a case is over, and return its group; empty if it has none, or was reopened after this end.
 
         Where the delivery lists what is over, only that is: the case may have other alerts, of another sender. Where it
         does not say that the case is over, the case is once nothing on record of it fires.
         """
         alarm = _alarm_of(delivery)
-        with self.database.writing() as connection:
-            now = self.instant(connection)
-            over_at = instant_text(alarm.occurred_at or now)
-            row = connection.execute(_ROW, _case_key(alarm)).one_or_none()
-            if row is not None and over_at < row.reopened_at:
-                return _NOWHERE
-            if row is not None:
-                listed = [SIGNALS.c.key.in_([signal.key for signal in alarm.over])] if alarm.over else []
-                connection.execute(_ALL_SIGNALS.where(*listed), _case_key(alarm) | {"firing": False})
-                if (
-                    alarm.happening is AlertStatus.RESOLVED
-                    or connection.execute(_FIRING_NODES, _case_key(alarm)).first() is None
-                ):
-                    connection.execute(_UPDATE, _case_key(alarm) | {"over_at": max(over_at, row.over_at)})
-                return str(row.group)
-            values = {"key": "", "group": _NOWHERE, "turn": Recurrence.OVER.value, "delivery": delivery.id}
-            values |= {"opened_at": instant_text(now - timedelta(days=1)), "over_at": over_at}
-            values |= {"storm": "", "reopened_at": ""}
-            _write_case(connection, alarm, values, is_there=False)
+        now = self.instant(connection)
+        over_at = instant_text(alarm.occurred_at or now)
+        row = connection.execute(_ROW, _case_key(alarm)).one_or_none()
+        if row is not None and over_at < row.reopened_at:
             return _NOWHERE
+        if row is not None:
+            listed = [SIGNALS.c.key.in_([signal.key for signal in alarm.over])] if alarm.over else []
+            connection.execute(_ALL_SIGNALS.where(*listed), _case_key(alarm) | {"firing": False})
+            if (
+                alarm.happening is AlertStatus.RESOLVED
+                or connection.execute(_FIRING_NODES, _case_key(alarm)).first() is None
+            ):
+                connection.execute(_UPDATE, _case_key(alarm) | {"over_at": max(over_at, row.over_at)})
+            return str(row.group)
+        values = {"key": "", "group": _NOWHERE, "turn": Recurrence.OVER.value, "delivery": delivery.id}
+        values |= {"opened_at": instant_text(now - timedelta(days=1)), "over_at": over_at}
+        values |= {"storm": "", "reopened_at": ""}
+        _write_case(connection, alarm, values, is_there=False)
+        return _NOWHERE
 
-    @on_thread
-    def firing_nodes(self, alarm: AlertGroup) -> frozenset[str]:
+    @reads
+    def firing_nodes(self, connection: Connection, alarm: AlertGroup) -> frozenset[str]:
         """Return the nodes of which an alert of the case fires, as far as its source said."""
-        with self.database.reading() as connection:
-            return frozenset(connection.execute(_FIRING_NODES, _case_key(alarm)).scalars())
+        return frozenset(connection.execute(_FIRING_NODES, _case_key(alarm)).scalars())
 
-    @on_thread
-    def open_cases(self, source: SourceKind, since: datetime) -> tuple[OpenAlertGroup, ...]:
+    @reads
+    def open_cases(self, connection: Connection, source: SourceKind, since: datetime) -> tuple[OpenAlertGroup, ...]:
         """Return a source's cases that opened since then and are not over."""
-        with self.database.reading() as connection:
-            rows = connection.execute(_OPEN, {"of_source": source, "since": instant_text(since)})
-            return tuple(OpenAlertGroup(source, row.name, row.group, instant_of(row.opened_at)) for row in rows)
+        rows = connection.execute(_OPEN, {"of_source": source, "since": instant_text(since)})
+        return tuple(OpenAlertGroup(source, row.name, row.group, instant_of(row.opened_at)) for row in rows)
 
-    @on_thread
-    def storms(self, within: timedelta) -> tuple[str, ...]:
+    @reads
+    def storms(self, connection: Connection, within: timedelta) -> tuple[str, ...]:
         """Return the names of the storms that had a new case within that time."""
-        with self.database.reading() as connection:
-            since = instant_text(self.instant(connection) - within)
-            return tuple(connection.execute(_STORMS, {"since": since}).scalars())
+        since = instant_text(self.instant(connection) - within)
+        return tuple(connection.execute(_STORMS, {"since": since}).scalars())
 
-    @on_thread
-    def storm(self, name: str, brakes: StormLimits) -> Storm:
+    @reads
+    def storm(self, connection: Connection, name: str, brakes: StormLimits) -> Storm:
         """Return the storm of that name as it stands."""
-        with self.database.reading() as connection:
-            is_on = name == self._lasting_storm(connection, brakes, self.instant(connection))
-            cases = int(connection.execute(_IN_STORM, {"of_storm": name}).scalar_one())
-            return Storm(name, is_on, cases, tuple(map(summary_of, connection.execute(_OF_STORM, {"of_storm": name}))))
+        is_on = name == self._lasting_storm(connection, brakes, self.instant(connection))
+        cases = int(connection.execute(_IN_STORM, {"of_storm": name}).scalar_one())
+        return Storm(name, is_on, cases, tuple(map(summary_of, connection.execute(_OF_STORM, {"of_storm": name}))))
 
     def _correlation(
         self,

@@ -18,7 +18,7 @@ from bot.domain.errors import UnreadableEntry
 from bot.domain.intake_contracts import GivenUpDelivery, StoredDelivery
 from bot.domain.json_form import NotOfForm, read, to_json_types
 from bot.domain.safe_text import one_line
-from bot.ledger.database import DOORS, Store, on_thread, on_thread_of
+from bot.ledger.database import DOORS, Store, on_thread, on_thread_of, reads, writes
 from bot.ledger.leases import Leases, is_due
 from bot.ledger.tables import DELIVERIES
 
@@ -118,45 +118,40 @@ class Inbox(Store):
                 connection.execute(_UPDATE, _delivery_key(row.source, row.id) | values)
         return tuple(found)
 
-    @on_thread
-    def mark_done(self, delivery: Delivery) -> None:
+    @writes
+    def mark_done(self, connection: Connection, delivery: Delivery) -> None:
         """Mark a delivery as handled; its id stays known for some days."""
-        with self.database.writing() as connection:
-            values = {"done": True, "runner": "", "body": "", "error": ""}
-            connection.execute(_UPDATE, _delivery_key(delivery.source, delivery.id) | values)
-            now = self.instant(connection)
-            if self._swept_at is None or now - self._swept_at > SWEPT_EVERY:
-                connection.execute(_OLD, {"before": instant_text(now - self._known_for)})
-                self._swept_at = now
+        values = {"done": True, "runner": "", "body": "", "error": ""}
+        connection.execute(_UPDATE, _delivery_key(delivery.source, delivery.id) | values)
+        now = self.instant(connection)
+        if self._swept_at is None or now - self._swept_at > SWEPT_EVERY:
+            connection.execute(_OLD, {"before": instant_text(now - self._known_for)})
+            self._swept_at = now
 
-    @on_thread
-    def mark_failed(self, delivery: Delivery, retry_after: timedelta, error: str) -> None:
+    @writes
+    def mark_failed(self, connection: Connection, delivery: Delivery, retry_after: timedelta, error: str) -> None:
         """Mark it as failed, to be tried again after that time; later deliveries of its case wait for it."""
         named = {"of_source": delivery.source, "of_id": delivery.id}
-        with self.database.writing() as connection:
-            due_at = instant_text(self.instant(connection) + retry_after)
-            tried = connection.execute(select(DELIVERIES.c.attempts).where(*_OF), named).scalar_one_or_none() or 0
-            values = {"runner": "", "due_at": due_at, "attempts": tried + 1, "error": one_line(error)}
-            connection.execute(_UPDATE, named | values)
+        due_at = instant_text(self.instant(connection) + retry_after)
+        tried = connection.execute(select(DELIVERIES.c.attempts).where(*_OF), named).scalar_one_or_none() or 0
+        values = {"runner": "", "due_at": due_at, "attempts": tried + 1, "error": one_line(error)}
+        connection.execute(_UPDATE, named | values)
 
-    @on_thread
-    def give_up(self, delivery: Delivery, error: str) -> None:
+    @writes
+    def give_up(self, connection: Connection, delivery: Delivery, error: str) -> None:
         """Stop trying it; `given_up` lists it until its id is forgotten."""
-        with self.database.writing() as connection:
-            values = {"done": True, "runner": "", "error": one_line(error) or "no reason was given"}
-            connection.execute(_UPDATE, _delivery_key(delivery.source, delivery.id) | values)
+        values = {"done": True, "runner": "", "error": one_line(error) or "no reason was given"}
+        connection.execute(_UPDATE, _delivery_key(delivery.source, delivery.id) | values)
 
-    @on_thread
-    def given_up(self) -> tuple[GivenUpDelivery, ...]:
+    @reads
+    def given_up(self, connection: Connection) -> tuple[GivenUpDelivery, ...]:
         """Return the deliveries given up in the last days, newest first, a hundred at most."""
-        with self.database.reading() as connection:
-            return tuple(map(_given_up, connection.execute(_GIVEN_UP)))
+        return tuple(map(_given_up, connection.execute(_GIVEN_UP)))
 
-    @on_thread
-    def waiting(self) -> int:
+    @reads
+    def waiting(self, connection: Connection) -> int:
         """Return how many deliveries are not handled yet."""
-        with self.database.reading() as connection:
-            return int(connection.execute(_COUNT).scalar_one())
+        return int(connection.execute(_COUNT).scalar_one())
 
     def _unclaimed_rows(self, connection: Connection, at_once: int, busy: Collection[str]) -> list[Row[Any]]:
         now = self.instant(connection)

@@ -37,7 +37,7 @@ from bot.domain.contracts import Clock
 from bot.domain.entry import instant_text
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.safe_text import one_line
-from bot.ledger.database import Database, Store, on_thread
+from bot.ledger.database import Database, Store, on_thread, reads, writes
 from bot.ledger.tables import HOLDS, INCIDENTS, LEASES, POSTS, RUNNERS
 
 SILENT = timedelta(seconds=10)  # a runner without a heartbeat for this long counts as dead
@@ -217,18 +217,17 @@ class Leases(Store):
             self._write_heartbeat(connection, now)
             connection.execute(_HOLDS, {"me": self.runner, "beat_at": instant_text(now)})
 
-    @on_thread
-    def take(self, group: str, by_force: bool = False) -> bool:
+    @writes
+    def take(self, connection: Connection, group: str, by_force: bool = False) -> bool:
         """Take a group's lease; False while another live runner has it, unless `by_force`."""
-        with self.database.writing() as connection:
-            found = _owner(connection, group)
-            others = {found} - {None, self.runner}
-            if not by_force and others & self.alive(connection):
-                return False
-            self._write_heartbeat(connection, self.instant(connection))
-            if found != self.runner:
-                self._write_leases(connection, [group])
-            return True
+        found = _owner(connection, group)
+        others = {found} - {None, self.runner}
+        if not by_force and others & self.alive(connection):
+            return False
+        self._write_heartbeat(connection, self.instant(connection))
+        if found != self.runner:
+            self._write_leases(connection, [group])
+        return True
 
     def take_unowned(self, connection: Connection, group: str) -> None:
         """Take the lease of a group that no live runner has, in a transaction of the caller."""
@@ -252,11 +251,10 @@ class Leases(Store):
                 connection.execute(_OF_DEAD.values(beat_at=LONG_AGO), {"live": sorted(alive), "cards": cards})
         return tuple(cards)
 
-    @on_thread
-    def mine(self) -> frozenset[str]:
+    @reads
+    def mine(self, connection: Connection) -> frozenset[str]:
         """Return the groups whose lease this runner has."""
-        with self.database.reading() as connection:
-            return frozenset(connection.execute(_MINE, {"me": self.runner}).scalars())
+        return frozenset(connection.execute(_MINE, {"me": self.runner}).scalars())
 
     @on_thread
     def let_go(self, groups: Iterable[str]) -> None:

@@ -42,7 +42,7 @@ from bot.domain.house_events import (
 from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.domain.post import CardRecord
 from bot.ledger import holds
-from bot.ledger.database import Database, Store, on_thread
+from bot.ledger.database import Database, Store, on_thread, reads, writes
 from bot.ledger.entries import (
     MUTES,
     HouseEntries,
@@ -99,8 +99,8 @@ class Ledger(Store):
         self._folds = IncidentCache(most_kept)
         self._mutes = HouseEntries(MUTES)
 
-    @on_thread
-    def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
+    @writes
+    def append(self, connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
         """Append an event as entry `expected_seq + 1`, with its secrets removed, and return that entry.
 
         `expected_seq` None means the end of the stream, whatever its length; only `house` allows that. The end of an
@@ -114,14 +114,13 @@ class Ledger(Store):
         belongs = (stream == HOUSE) == isinstance(event, HOUSE_EVENTS) and not isinstance(event, OwnEvent)
         if not belongs or is_wave(stream) or (stream != HOUSE and expected_seq is None):
             raise ImpossibleEvent(f"{kind_of(event)} does not belong into the stream {stream} so.")
-        with self.database.writing() as connection:
-            if stream == HOUSE:
-                if isinstance(event, BrakePulled) and event.request and (pulled := pull_of(connection, event.request)):
-                    return pulled
-                if isinstance(event, BrakeReleased) and event.pull:
-                    _check_present_pull(holds.brake(connection), event.pull)
-                return self._append_event(connection, HOUSE, expected_seq, event, by)
-            return self._append_to_incident(connection, stream, expected_seq, (event,), by)[-1]
+        if stream == HOUSE:
+            if isinstance(event, BrakePulled) and event.request and (pulled := pull_of(connection, event.request)):
+                return pulled
+            if isinstance(event, BrakeReleased) and event.pull:
+                _check_present_pull(holds.brake(connection), event.pull)
+            return self._append_event(connection, HOUSE, expected_seq, event, by)
+        return self._append_to_incident(connection, stream, expected_seq, (event,), by)[-1]
 
     @on_thread
     def append_all(self, stream: str, expected_seq: int, events: Sequence[IncidentEvent], by: str) -> tuple[Entry, ...]:
@@ -131,8 +130,8 @@ class Ledger(Store):
         """
         return self.append_together.now((Append(stream, expected_seq, tuple(events), by),))
 
-    @on_thread
-    def append_together(self, appends: Sequence[Append]) -> tuple[Entry, ...]:
+    @writes
+    def append_together(self, connection: Connection, appends: Sequence[Append]) -> tuple[Entry, ...]:
         """Append to several incidents in one transaction, in the order given: all of it, or nothing.
 
         Raises: what `append` does.
@@ -141,15 +140,16 @@ class Ledger(Store):
             _check_names(each.stream, each.by)
             if each.stream == HOUSE or is_wave(each.stream) or not each.events:
                 raise ImpossibleEvent(f"{len(each.events)} events do not belong into the stream {each.stream} so.")
-        with self.database.writing() as connection:
-            added = [
-                self._append_to_incident(connection, each.stream, each.expected_seq, each.events, each.by)
-                for each in appends
-            ]
+        added = [
+            self._append_to_incident(connection, each.stream, each.expected_seq, each.events, each.by)
+            for each in appends
+        ]
         return tuple(entry for entries in added for entry in entries)
 
-    @on_thread
-    def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
+    @writes
+    def begin(
+        self, connection: Connection, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim
+    ) -> Entry:
         """Append the beginning of a step and take its node, in one transaction that checks every limit and the brake.
 
         A further attempt of a step that has begun keeps its node, whatever the limits say now.
@@ -157,218 +157,198 @@ class Ledger(Store):
         Raises: what `append` does; ApprovalExpired, Braked, QuietHours, WaveHeld, NodeBusy, BudgetSpent, AlreadyTried,
         or what a holder raises, when it may not begin now.
         """
-        with self.database.writing() as connection:
-            at = self.stamp(connection)
-            holds.check_open(connection, claim, instant_of(at))
-            # Its first attempt counts in the budgets already; after a release it has to ask again.
-            incident = self._folds.incident(connection, stream)
-            if incident is not None and incident.wave and WAVES not in self._holders:
-                raise WaveHeld(f"Waves are left out here, so nothing of {incident.wave} begins.")
-            if incident is not None:  # asked here, whoever approved the incident
-                for check_may_begin in self._holders.values():
-                    check_may_begin(connection, incident, not incident.has_begun, instant_of(at))
-            is_new = event.attempt == 1 or not holds.holds_its_node(connection, stream)
-            check = holds.check_may_begin if is_new else holds.check_may_repeat
-            check(connection, stream, claim, instant_of(at))
-            entry = self._append_to_incident(connection, stream, expected_seq, (event,), by)[-1]
-            holds.record_hold(connection, stream, event.number, claim, instant_text(entry.at))
-            return entry
+        at = self.stamp(connection)
+        holds.check_open(connection, claim, instant_of(at))
+        # Its first attempt counts in the budgets already; after a release it has to ask again.
+        incident = self._folds.incident(connection, stream)
+        if incident is not None and incident.wave and WAVES not in self._holders:
+            raise WaveHeld(f"Waves are left out here, so nothing of {incident.wave} begins.")
+        if incident is not None:  # asked here, whoever approved the incident
+            for check_may_begin in self._holders.values():
+                check_may_begin(connection, incident, not incident.has_begun, instant_of(at))
+        is_new = event.attempt == 1 or not holds.holds_its_node(connection, stream)
+        check = holds.check_may_begin if is_new else holds.check_may_repeat
+        check(connection, stream, claim, instant_of(at))
+        entry = self._append_to_incident(connection, stream, expected_seq, (event,), by)[-1]
+        holds.record_hold(connection, stream, event.number, claim, instant_text(entry.at))
+        return entry
 
-    @on_thread
-    def check_claim_in_time(self, claim: Claim) -> None:
+    @reads
+    def check_claim_in_time(self, connection: Connection, claim: Claim) -> None:
         """Raises: ApprovalExpired for a claim that is too old by the ledger's clock, or whose age is not known."""
-        with self.database.reading() as connection:
-            holds.check_claim_in_time(claim, self.instant(connection))
+        holds.check_claim_in_time(claim, self.instant(connection))
 
-    @on_thread
-    def current_hold(self, node: str, machine_id: str = "") -> Hold | None:
+    @reads
+    def current_hold(self, connection: Connection, node: str, machine_id: str = "") -> Hold | None:
         """Return the hold on the node, or on the same machine under another name."""
-        with self.database.reading() as connection:
-            return holds.hold_on(connection, node, machine_id, self.instant(connection))
+        return holds.hold_on(connection, node, machine_id, self.instant(connection))
 
-    @on_thread
-    def release_node(self, hold: Hold, event: NodeReleased, by: str, end: Append | None = None) -> Entry:
+    @writes
+    def release_node(
+        self, connection: Connection, hold: Hold, event: NodeReleased, by: str, end: Append | None = None
+    ) -> Entry:
         """Release the node of an incident that cannot go on, and record that; `end` ends the incident with it.
 
         Raises: Conflict when another incident holds the node by now, or its runner was active; with `end` also what
         `append` does.
         """
         _check_names(hold.incident, by)
-        with self.database.writing() as connection:
-            now = holds.hold_on(connection, hold.node, "", self.instant(connection))
-            if now is None or now.incident != hold.incident or now.silent_for < hold.silent_for:
-                raise Conflict(f"{hold.node} is now held by another incident.", "Look at it again.")
-            if end is not None:  # which releases its node
-                self._append_to_incident(connection, end.stream, end.expected_seq, end.events, end.by)
-            else:
-                holds.release(connection, hold.incident)
-                mark_changed(connection, hold.incident)
-            return self._append_event(connection, HOUSE, None, event, by)
+        now = holds.hold_on(connection, hold.node, "", self.instant(connection))
+        if now is None or now.incident != hold.incident or now.silent_for < hold.silent_for:
+            raise Conflict(f"{hold.node} is now held by another incident.", "Look at it again.")
+        if end is not None:  # which releases its node
+            self._append_to_incident(connection, end.stream, end.expected_seq, end.events, end.by)
+        else:
+            holds.release(connection, hold.incident)
+            mark_changed(connection, hold.incident)
+        return self._append_event(connection, HOUSE, None, event, by)
 
-    @on_thread
-    def record_refusal(self, event: WishRefused, by: str) -> None:
+    @writes
+    def record_refusal(self, connection: Connection, event: WishRefused, by: str) -> None:
         """Record a refusal; repeated refusals of a person are recorded once an hour, and the rest are counted."""
         _check_names(HOUSE, by)
-        with self.database.writing() as connection:
-            written = count_refusal(connection, event, by, self.instant(connection))
-            if written is not None:
-                self._append_event(connection, HOUSE, None, written, by)
+        written = count_refusal(connection, event, by, self.instant(connection))
+        if written is not None:
+            self._append_event(connection, HOUSE, None, written, by)
 
-    @on_thread
-    def machines(self) -> Mapping[str, tuple[str, ...]]:
+    @reads
+    def machines(self, connection: Connection) -> Mapping[str, tuple[str, ...]]:
         """Return the names of each machine that has several, by machine-id."""
-        with self.database.reading() as connection:
-            return names_of_machines(connection)
+        return names_of_machines(connection)
 
-    @on_thread
-    def beat(self, incident: str, runner: str) -> None:
+    @writes
+    def beat(self, connection: Connection, incident: str, runner: str) -> None:
         """Say that the runner is alive and at work on the incident."""
-        with self.database.writing() as connection:
-            holds.beat(connection, incident, runner, self.stamp(connection))
+        holds.beat(connection, incident, runner, self.stamp(connection))
 
-    @on_thread
-    def brake_pull(self) -> Entry | None:
+    @reads
+    def brake_pull(self, connection: Connection) -> Entry | None:
         """Return the entry that pulled the brake, None while it is off."""
-        with self.database.reading() as connection:
-            return holds.brake(connection)
+        return holds.brake(connection)
 
-    @on_thread
-    def pull_for_request(self, request: str) -> Entry | None:
+    @reads
+    def pull_for_request(self, connection: Connection, request: str) -> Entry | None:
         """Return the entry by which that request pulled the brake, if it is among the last hundred; otherwise None."""
-        with self.database.reading() as connection:
-            return pull_of(connection, request)
+        return pull_of(connection, request)
 
-    @on_thread
-    def last_try(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
+    @reads
+    def last_try(self, connection: Connection, plan: Plan, machine_id: str, within: timedelta) -> str | None:
         """Return the last incident that began this plan within that time, on its node or on that machine."""
-        with self.database.reading() as connection:
-            return _last_try(connection, plan, machine_id, self.instant(connection) - within)
+        return _last_try(connection, plan, machine_id, self.instant(connection) - within)
 
-    @on_thread
-    def decision_record(self, stream: str, within: timedelta) -> DecisionRecord | None:
+    @reads
+    def decision_record(self, connection: Connection, stream: str, within: timedelta) -> DecisionRecord | None:
         """Return an incident with all that a decision about it depends on, in one read; None without such a stream.
 
         Shape: `within` as for `last_try`.
 
         Raises: what `incident` does.
         """
-        with self.database.reading() as connection:
-            incident = self._folds.incident(connection, stream)
-            if incident is None:
-                return None
-            pulled, doubts = holds.brake(connection), self._doubts(connection)
-            if incident.proposal is None:
-                return DecisionRecord(incident, pulled, doubts)
-            plan, machine_id = incident.proposal.plan, incident.proposal.binds.get("machine_id", "")
-            now = self.instant(connection)
-            held = holds.hold_on(connection, incident.node, machine_id, now)
-            return DecisionRecord(incident, pulled, doubts, held, _last_try(connection, plan, machine_id, now - within))
+        incident = self._folds.incident(connection, stream)
+        if incident is None:
+            return None
+        pulled, doubts = holds.brake(connection), self._doubts(connection)
+        if incident.proposal is None:
+            return DecisionRecord(incident, pulled, doubts)
+        plan, machine_id = incident.proposal.plan, incident.proposal.binds.get("machine_id", "")
+        now = self.instant(connection)
+        held = holds.hold_on(connection, incident.node, machine_id, now)
+        return DecisionRecord(incident, pulled, doubts, held, _last_try(connection, plan, machine_id, now - within))
 
-    @on_thread
-    def proposal_record(self, plan: Plan, machine_id: str, group: str, within: timedelta) -> ProposalRecord:
+    @reads
+    def proposal_record(
+        self, connection: Connection, plan: Plan, machine_id: str, group: str, within: timedelta
+    ) -> ProposalRecord:
         """Return what it depends on whether a plan is offered, in one read; `within` as for `last_try`."""
-        with self.database.reading() as connection:
-            since = self.instant(connection) - within
-            return ProposalRecord(
-                _last_try(connection, plan, machine_id, since),
-                names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else (),
-                nodes_of_group(connection, group) if group else frozenset(),
-                self._doubts(connection),
-            )
+        since = self.instant(connection) - within
+        return ProposalRecord(
+            _last_try(connection, plan, machine_id, since),
+            names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else (),
+            nodes_of_group(connection, group) if group else frozenset(),
+            self._doubts(connection),
+        )
 
-    @on_thread
-    def read(self, stream: str) -> tuple[Entry, ...]:
+    @reads
+    def read(self, connection: Connection, stream: str) -> tuple[Entry, ...]:
         """Return the stream's entries in order; empty if there is no such stream."""
-        with self.database.reading() as connection:
-            return read_stream(connection, stream)
+        return read_stream(connection, stream)
 
-    @on_thread
-    def mutes(self) -> tuple[Entry, ...]:
+    @reads
+    def mutes(self, connection: Connection) -> tuple[Entry, ...]:
         """Return every entry that muted or unmuted a cause, oldest first."""
-        with self.database.reading() as connection:
-            return self._mutes.read(connection)
+        return self._mutes.read(connection)
 
-    @on_thread
-    def doubts(self) -> Doubts:
+    @reads
+    def doubts(self, connection: Connection) -> Doubts:
         """Return which causes offer no plans, as the record stands."""
-        with self.database.reading() as connection:
-            return self._doubts(connection)
+        return self._doubts(connection)
 
-    @on_thread
-    def incident(self, stream: str) -> Incident | None:
+    @reads
+    def incident(self, connection: Connection, stream: str) -> Incident | None:
         """Return the incident folded from a stream's entries, None if there is no such stream.
 
         Entries that were folded before are not folded again: only new entries cost time.
 
         Raises: ImpossibleEvent when the entries do not form an incident; UnreadableEntry when an entry cannot be read.
         """
-        with self.database.reading() as connection:
-            return self._folds.incident(connection, stream)
+        return self._folds.incident(connection, stream)
 
-    @on_thread
-    def head(self, stream: str) -> Head:
+    @reads
+    def head(self, connection: Connection, stream: str) -> Head:
         """Return where the stream ends."""
-        with self.database.reading() as connection:
-            return head_of(connection, stream)[0]
+        return head_of(connection, stream)[0]
 
-    @on_thread
+    @reads
     def incidents(
-        self, only_open: bool = False, node: str | None = None, since: datetime | None = None
+        self, connection: Connection, only_open: bool = False, node: str | None = None, since: datetime | None = None
     ) -> tuple[IncidentSummary, ...]:
         """Return a summary of each incident, of all nodes or of one, newest first; of ended ones, of news `since`."""
-        with self.database.reading() as connection:
-            return read_summaries(connection, only_open, node, since)
+        return read_summaries(connection, only_open, node, since)
 
-    @on_thread
-    def nodes(self, group: str) -> frozenset[str]:
+    @reads
+    def nodes(self, connection: Connection, group: str) -> frozenset[str]:
         """Return the nodes of a group's incidents."""
-        with self.database.reading() as connection:
-            return nodes_of_group(connection, group)
+        return nodes_of_group(connection, group)
 
-    @on_thread
-    def policy(self) -> Entry | None:
+    @reads
+    def policy(self, connection: Connection) -> Entry | None:
         """Return the latest entry of `house` that noted a policy."""
-        with self.database.reading() as connection:
-            return last_policy(connection)
+        return last_policy(connection)
 
-    @on_thread
-    def changed(self, since: int | None = None) -> Changes:
+    @reads
+    def changed(self, connection: Connection, since: int | None = None) -> Changes:
         """Return the incidents that have new entries since that change; for None, all open incidents."""
-        with self.database.reading() as connection:
-            return changes(connection, since)
+        return changes(connection, since)
 
-    @on_thread
-    def incident_ids_of_card(self, card: str) -> tuple[str, ...]:
+    @reads
+    def incident_ids_of_card(self, connection: Connection, card: str) -> tuple[str, ...]:
         """Return the ids of the incidents that share a card (`IncidentSummary.card`), oldest first."""
-        with self.database.reading() as connection:
-            return incident_ids_of_card(connection, card)
+        return incident_ids_of_card(connection, card)
 
-    @on_thread
-    def group(self, card: str) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
+    @reads
+    def group(self, connection: Connection, card: str) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
         """Return those incidents as they were at one moment, and by id why others among them cannot be read."""
-        with self.database.reading() as connection:
-            return self._folds.readable(connection, incident_ids_of_card(connection, card))
+        return self._folds.readable(connection, incident_ids_of_card(connection, card))
 
-    @on_thread
-    def card(self, card: str, part: str, of_incident: bool = False) -> CardRecord:
+    @reads
+    def card(self, connection: Connection, card: str, part: str, of_incident: bool = False) -> CardRecord:
         """Return all that a card is drawn from, in one read; `part` is the part whose content is among it.
 
         Shape: with `of_incident`, `card` is the id of an incident on it.
         """
-        with self.database.reading() as connection:
-            name = card_of(connection, card) if of_incident else card
-            return CardRecord(
-                name,
-                *self._folds.readable(connection, incident_ids_of_card(connection, name)),
-                posts_of(connection, name, part),
-                head_of(connection, HOUSE)[0],
-                holds.brake(connection),
-                self._doubts(connection),
-            )
+        name = card_of(connection, card) if of_incident else card
+        return CardRecord(
+            name,
+            *self._folds.readable(connection, incident_ids_of_card(connection, name)),
+            posts_of(connection, name, part),
+            head_of(connection, HOUSE)[0],
+            holds.brake(connection),
+            self._doubts(connection),
+        )
 
-    @on_thread
+    @reads
     def earlier(
-        self, incident: Incident, cause: str, machine_id: str, within: timedelta, most: int
+        self, connection: Connection, incident: Incident, cause: str, machine_id: str, within: timedelta, most: int
     ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
         """Return what the node had before, in one read; by id also why others among it cannot be read.
 
@@ -376,31 +356,29 @@ class Ledger(Store):
         the last `most` of them, and none where none of them had that cause.
         """
         found: dict[str, IncidentSummary] = {}
-        with self.database.reading() as connection:
-            others = names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else ()
-            for node in dict.fromkeys((incident.node, *others)):
-                for line in read_summaries(connection, only_open=False, node=node):
-                    if line.id != incident.id and timedelta(0) <= incident.opened_at - line.opened_at <= within:
-                        found[line.id] = line
-            if all(line.cause != cause for line in found.values()):
-                return (), {}
-            in_order = sorted(found.values(), key=lambda line: (line.opened_at, line.id))
-            return self._folds.readable(connection, [line.id for line in in_order[-most:]])
+        others = names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else ()
+        for node in dict.fromkeys((incident.node, *others)):
+            for line in read_summaries(connection, only_open=False, node=node):
+                if line.id != incident.id and timedelta(0) <= incident.opened_at - line.opened_at <= within:
+                    found[line.id] = line
+        if all(line.cause != cause for line in found.values()):
+            return (), {}
+        in_order = sorted(found.values(), key=lambda line: (line.opened_at, line.id))
+        return self._folds.readable(connection, [line.id for line in in_order[-most:]])
 
-    @on_thread
+    @reads
     def begun_incidents(
-        self, incident: Incident, cause: str, machine_id: str, within: timedelta
+        self, connection: Connection, incident: Incident, cause: str, machine_id: str, within: timedelta
     ) -> tuple[tuple[Incident, ...], Mapping[str, str]]:
         """Return other incidents with that cause in which a plan was begun within that time before this one, in one
         read, oldest first; by id also why others among them cannot be read.
 
         Shape: on the incident's node, under the machine's other names, and on that machine.
         """
-        with self.database.reading() as connection:
-            others = names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else ()
-            names, since = (incident.node, *others), incident.opened_at - within
-            found = holds.begun_incidents(connection, cause, names, machine_id, since)
-            return self._folds.readable(connection, [name for name in found if name != incident.id])
+        others = names_of_machines(connection, machine_id).get(machine_id, ()) if machine_id else ()
+        names, since = (incident.node, *others), incident.opened_at - within
+        found = holds.begun_incidents(connection, cause, names, machine_id, since)
+        return self._folds.readable(connection, [name for name in found if name != incident.id])
 
     def _doubts(self, connection: Connection) -> Doubts:
         if not self._doubters:

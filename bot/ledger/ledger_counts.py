@@ -9,7 +9,7 @@ from typing import TypeAlias
 from sqlalchemy import Connection, func, select
 
 from bot.ledger import holds
-from bot.ledger.database import Database, Store, on_thread
+from bot.ledger.database import Database, Store, reads
 from bot.ledger.inbox import GIVEN_UP
 from bot.ledger.tables import DELIVERIES, INCIDENTS, POSTS
 
@@ -45,22 +45,21 @@ class LedgerCounts(Store):
         self._counted_at = -1
         self._incidents: Mapping[tuple[str, str], int] = {}
 
-    @on_thread
-    def read(self) -> LedgerCount:
+    @reads
+    def read(self, connection: Connection) -> LedgerCount:
         """Count.
 
         Raises: LedgerUnavailable when the database cannot be read.
         """
-        with self.database.reading() as connection:
-            change = int(connection.execute(_LAST_CHANGE).scalar_one())
-            if change != self._counted_at:
-                rows = connection.execute(_INCIDENTS)
-                self._incidents, self._counted_at = {(str(row[0]), str(row[1])): int(row[2]) for row in rows}, change
-            return LedgerCount(
-                self._incidents,
-                int(connection.execute(_DELIVERIES).scalar_one()),
-                int(connection.execute(_GIVEN_UP).scalar_one()),
-                int(connection.execute(_POSTS).scalar_one()),
-                holds.brake(connection) is not None,
-                {name: values for read in self._of_extras for name, values in read(connection).items()},
-            )
+        change = int(connection.execute(_LAST_CHANGE).scalar_one())
+        if change != self._counted_at:
+            rows = connection.execute(_INCIDENTS)
+            self._incidents, self._counted_at = {(str(row[0]), str(row[1])): int(row[2]) for row in rows}, change
+        return LedgerCount(
+            self._incidents,
+            int(connection.execute(_DELIVERIES).scalar_one()),
+            int(connection.execute(_GIVEN_UP).scalar_one()),
+            int(connection.execute(_POSTS).scalar_one()),
+            holds.brake(connection) is not None,
+            {name: values for read in self._of_extras for name, values in read(connection).items()},
+        )

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, s
 from bot.domain.entry import instant_of, instant_text, is_stream
 from bot.domain.post import CardPosts, DuePost, MessageRef, Post, StoredPost
 from bot.domain.safe_text import one_line
-from bot.ledger.database import Database, Store, on_thread
+from bot.ledger.database import Database, Store, on_thread, reads, writes
 from bot.ledger.leases import Leases, is_due
 from bot.ledger.tables import LEASES, POSTS, TURNS
 
@@ -100,90 +100,80 @@ class Outbox(Store):
                 _update_row(connection, row, values)
         return tuple(found)
 
-    @on_thread
-    def mark_delivered(self, post_id: str, channel: str, ts: str) -> None:
+    @writes
+    def mark_delivered(self, connection: Connection, post_id: str, channel: str, ts: str) -> None:
         """Say that a post was delivered to that message; where a later one stood there, that is to be sent again."""
-        with self.database.writing() as connection:
-            row, is_last = _row_of_post(connection, post_id)
-            if row is None:
-                return
-            values: dict[str, Any] = {"due_at": _SOON, "attempts": 0, "error": ""}
-            if is_last or _place_of(row) == MessageRef(channel, ts):
-                values["waiting"] = not is_last
-            if is_last or row.place_ts is None:
-                values |= {"place_channel": channel, "place_ts": ts}
-            _update_row(connection, row, values)
+        row, is_last = _row_of_post(connection, post_id)
+        if row is None:
+            return
+        values: dict[str, Any] = {"due_at": _SOON, "attempts": 0, "error": ""}
+        if is_last or _place_of(row) == MessageRef(channel, ts):
+            values["waiting"] = not is_last
+        if is_last or row.place_ts is None:
+            values |= {"place_channel": channel, "place_ts": ts}
+        _update_row(connection, row, values)
 
-    @on_thread
-    def mark_failed(self, post_id: str, retry_at: datetime, error: str) -> None:
+    @writes
+    def mark_failed(self, connection: Connection, post_id: str, retry_at: datetime, error: str) -> None:
         """Say that a post was not delivered, and when to try again."""
-        with self.database.writing() as connection:
-            row, _ = _row_of_post(connection, post_id)
-            if row is not None:  # if it was delivered after all, only `waiting` counts
-                retry = {"due_at": instant_text(retry_at), "attempts": row.attempts + 1, "error": one_line(error)}
-                _update_row(connection, row, retry)
+        row, _ = _row_of_post(connection, post_id)
+        if row is not None:  # if it was delivered after all, only `waiting` counts
+            retry = {"due_at": instant_text(retry_at), "attempts": row.attempts + 1, "error": one_line(error)}
+            _update_row(connection, row, retry)
 
-    @on_thread
-    def mark_dropped(self, post_id: str, error: str) -> None:
+    @writes
+    def mark_dropped(self, connection: Connection, post_id: str, error: str) -> None:
         """Say that a post cannot be delivered; a later post of the same part is tried again."""
-        with self.database.writing() as connection:
-            row, is_last = _row_of_post(connection, post_id)
-            if row is not None and row.waiting:
-                _update_row(connection, row, {"due_at": _SOON, "waiting": not is_last, "error": one_line(error)})
+        row, is_last = _row_of_post(connection, post_id)
+        if row is not None and row.waiting:
+            _update_row(connection, row, {"due_at": _SOON, "waiting": not is_last, "error": one_line(error)})
 
-    @on_thread
-    def reserve_slot(self, channel: str, apart: timedelta) -> timedelta:
+    @writes
+    def reserve_slot(self, connection: Connection, channel: str, apart: timedelta) -> timedelta:
         """Reserve the channel's next slot, `apart` from all others; return how long it is until then."""
-        with self.database.writing() as connection:
-            now = self.instant(connection)
-            row = connection.execute(select(TURNS.c.free_at).where(TURNS.c.channel == channel)).scalar_one_or_none()
-            free_at = instant_of(row) if row is not None else now
-            at = free_at if now < free_at < now + LONGEST_TURN else now
-            values = {"free_at": instant_text(at + apart)}
-            if row is None:
-                connection.execute(insert(TURNS).values(channel=channel, **values))
-            else:
-                connection.execute(update(TURNS).where(TURNS.c.channel == channel).values(values))
+        now = self.instant(connection)
+        row = connection.execute(select(TURNS.c.free_at).where(TURNS.c.channel == channel)).scalar_one_or_none()
+        free_at = instant_of(row) if row is not None else now
+        at = free_at if now < free_at < now + LONGEST_TURN else now
+        values = {"free_at": instant_text(at + apart)}
+        if row is None:
+            connection.execute(insert(TURNS).values(channel=channel, **values))
+        else:
+            connection.execute(update(TURNS).where(TURNS.c.channel == channel).values(values))
         return at - now
 
-    @on_thread
-    def place(self, incident: str, part: str) -> MessageRef | None:
+    @reads
+    def place(self, connection: Connection, incident: str, part: str) -> MessageRef | None:
         """Return the message of a part, once any version of it was delivered."""
-        with self.database.reading() as connection:
-            return _place_of(_row_of_part(connection, incident, part))
+        return _place_of(_row_of_part(connection, incident, part))
 
-    @on_thread
-    def last_id(self, incident: str, part: str) -> str:
+    @reads
+    def last_id(self, connection: Connection, incident: str, part: str) -> str:
         """Return the id of a part's last post, by whichever program; empty without one."""
-        with self.database.reading() as connection:
-            row = _row_of_part(connection, incident, part)
-            return "" if row is None else _id(incident, part, row.version)
+        row = _row_of_part(connection, incident, part)
+        return "" if row is None else _id(incident, part, row.version)
 
-    @on_thread
-    def standing(self, incident: str, part: str) -> Mapping[str, Any] | None:
+    @reads
+    def standing(self, connection: Connection, incident: str, part: str) -> Mapping[str, Any] | None:
         """Return the content of a part that was delivered last, if no later version of it waits."""
-        with self.database.reading() as connection:
-            return _delivered_content(connection, incident, part)
+        return _delivered_content(connection, incident, part)
 
-    @on_thread
-    def card(self, incident: str, part: str) -> CardPosts:
+    @reads
+    def card(self, connection: Connection, incident: str, part: str) -> CardPosts:
         """Return the messages of all its parts, and what stands in this part, in one read."""
-        with self.database.reading() as connection:
-            return posts_of(connection, incident, part)
+        return posts_of(connection, incident, part)
 
-    @on_thread
-    def channels(self) -> frozenset[str]:
+    @reads
+    def channels(self, connection: Connection) -> frozenset[str]:
         """Return where posts were delivered: channels, or what a surface stores in that field."""
-        with self.database.reading() as connection:
-            rows = connection.execute(select(POSTS.c.place_channel).where(self._ours).distinct())
-            return frozenset(str(channel) for channel in rows.scalars() if channel)
+        rows = connection.execute(select(POSTS.c.place_channel).where(self._ours).distinct())
+        return frozenset(str(channel) for channel in rows.scalars() if channel)
 
-    @on_thread
-    def waiting(self) -> int:
+    @reads
+    def waiting(self, connection: Connection) -> int:
         """Return how many posts are not delivered yet."""
-        with self.database.reading() as connection:
-            count = connection.execute(select(func.count()).select_from(POSTS).where(POSTS.c.waiting, self._ours))
-            return int(count.scalar_one())
+        count = connection.execute(select(func.count()).select_from(POSTS).where(POSTS.c.waiting, self._ours))
+        return int(count.scalar_one())
 
     def _due(self, connection: Connection, now: datetime) -> Any:
         joined = POSTS.outerjoin(_ABOVE, and_(_ABOVE.c.incident == POSTS.c.incident, _ABOVE.c.part == POSTS.c.under))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sqlalchemy import bindparam, insert, select
+from sqlalchemy import Connection, bindparam, insert, select
 
 from bot.domain.entry import instant_of, instant_text
 from bot.domain.growth import CountSample
-from bot.ledger.database import Store, on_thread
+from bot.ledger.database import Store, on_thread, reads, writes
 from bot.ledger.pruning import forget
 from bot.ledger.tables import READINGS
 
@@ -27,27 +27,24 @@ _OLD = READINGS.c.at < bindparam("before")
 class ReadingStore(Store):
     """Counts on nodes over time. Raises: every method raises LedgerUnavailable."""
 
-    @on_thread
-    def keep(self, node: str, cause: str, look: CountSample) -> None:
+    @writes
+    def keep(self, connection: Connection, node: str, cause: str, look: CountSample) -> None:
         """Store a look; storing it again changes nothing."""
         at = instant_text(look.at)
         row = {"node": node, "cause": cause, "at": at, "value": look.value, "boot": look.boot}
-        with self.database.writing() as connection:
-            if connection.execute(_IS_THERE, {"of_node": node, "of_cause": cause, "of_at": at}).first() is None:
-                connection.execute(insert(READINGS), row)
+        if connection.execute(_IS_THERE, {"of_node": node, "of_cause": cause, "of_at": at}).first() is None:
+            connection.execute(insert(READINGS), row)
 
-    @on_thread
-    def looks(self, node: str, cause: str) -> tuple[CountSample, ...]:
+    @reads
+    def looks(self, connection: Connection, node: str, cause: str) -> tuple[CountSample, ...]:
         """Return the latest looks, oldest first."""
-        with self.database.reading() as connection:
-            rows = connection.execute(_LOOKS, {"of_node": node, "of_cause": cause}).all()
+        rows = connection.execute(_LOOKS, {"of_node": node, "of_cause": cause}).all()
         return tuple(CountSample(instant_of(row.at), float(row.value), row.boot) for row in reversed(rows))
 
-    @on_thread
-    def series(self) -> tuple[tuple[str, str], ...]:
+    @reads
+    def series(self, connection: Connection) -> tuple[tuple[str, str], ...]:
         """Return every node and cause with looks."""
-        with self.database.reading() as connection:
-            return tuple((row.node, row.cause) for row in connection.execute(_NODES))
+        return tuple((row.node, row.cause) for row in connection.execute(_NODES))
 
     @on_thread
     def forget(self, kept_for: timedelta, dry_run: bool = False) -> int:

@@ -10,7 +10,7 @@ from bot.domain.house_events import HOUSE
 from bot.extras.captures.capture_fold import CaptureDecision, CaptureRecord, captures_of
 from bot.extras.captures.events import KINDS
 from bot.ledger import holds
-from bot.ledger.database import Database, Store, on_thread
+from bot.ledger.database import Database, Store, reads, writes
 from bot.ledger.entries import HouseEntries, append_entry
 
 
@@ -21,27 +21,24 @@ class CaptureStore(Store):
         super().__init__(database, time)
         self._entries = HouseEntries(tuple(KINDS))
 
-    @on_thread
-    def entries(self) -> tuple[Entry, ...]:
+    @reads
+    def entries(self, connection: Connection) -> tuple[Entry, ...]:
         """Return every entry of captures, the oldest first."""
-        with self.database.reading() as connection:
-            return self._entries.read(connection)
+        return self._entries.read(connection)
 
-    @on_thread
-    def record(self) -> CaptureRecord:
+    @reads
+    def record(self, connection: Connection) -> CaptureRecord:
         """Return what is on record now."""
-        with self.database.reading() as connection:
-            return self._record(connection)
+        return self._record(connection)
 
-    @on_thread
-    def append(self, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
+    @writes
+    def append(self, connection: Connection, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
         """Append what `decide` says about the captures on record; whatever it raises appends nothing."""
         if not is_author(by):
             raise ValueError(f"{by!r} cannot be the author of an entry")
-        with self.database.writing() as connection:
-            record = self._record(connection)
-            now = instant_text(record.now)
-            return tuple(append_entry(connection, HOUSE, None, event, by, now) for event in decide(record))
+        record = self._record(connection)
+        now = instant_text(record.now)
+        return tuple(append_entry(connection, HOUSE, None, event, by, now) for event in decide(record))
 
     def _record(self, connection: Connection) -> CaptureRecord:
         captures = captures_of(self._entries.read(connection))

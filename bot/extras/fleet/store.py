@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
-from bot.ledger.database import Store, on_thread
+from bot.ledger.database import Store, reads, writes
 from bot.ledger.tables import SWEEPS
 
 _OF = SWEEPS.c.name == bindparam("of_name")
@@ -13,16 +13,14 @@ _OF = SWEEPS.c.name == bindparam("of_name")
 class SweepStore(Store):
     """Stores a text for each sweep. Raises: every method raises LedgerUnavailable."""
 
-    @on_thread
-    def last_digest(self, name: str) -> str:
+    @reads
+    def last_digest(self, connection: Connection, name: str) -> str:
         """Return the last posted text; empty if there is none."""
-        with self.database.reading() as connection:
-            told = connection.execute(select(SWEEPS.c.told).where(_OF), {"of_name": name}).scalar_one_or_none()
+        told = connection.execute(select(SWEEPS.c.told).where(_OF), {"of_name": name}).scalar_one_or_none()
         return str(told or "")
 
-    @on_thread
-    def store_digest(self, name: str, told: str) -> None:
+    @writes
+    def store_digest(self, connection: Connection, name: str, told: str) -> None:
         """Store the posted text."""
-        with self.database.writing() as connection:
-            if not connection.execute(update(SWEEPS).where(_OF).values(told=told), {"of_name": name}).rowcount:
-                connection.execute(insert(SWEEPS).values(name=name, told=told))
+        if not connection.execute(update(SWEEPS).where(_OF).values(told=told), {"of_name": name}).rowcount:
+            connection.execute(insert(SWEEPS).values(name=name, told=told))

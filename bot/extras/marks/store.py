@@ -14,7 +14,7 @@ from bot.domain.entry import Entry, is_author
 from bot.domain.house_events import HOUSE
 from bot.domain.policy import Policy
 from bot.extras.marks.marks import KINDS, CauseLookedAt, VerdictMarked, redundant_with, score_of, scores
-from bot.ledger.database import Database, Store, on_thread
+from bot.ledger.database import Database, Store, reads, writes
 from bot.ledger.entries import HouseEntries, append_entry
 
 if TYPE_CHECKING:
@@ -28,21 +28,19 @@ class MarkStore(Store):
         super().__init__(database, time)
         self._marks = HouseEntries(tuple(KINDS))
 
-    @on_thread
-    def read(self) -> tuple[Entry, ...]:
+    @reads
+    def read(self, connection: Connection) -> tuple[Entry, ...]:
         """Return every mark and every look at a cause, oldest first."""
-        with self.database.reading() as connection:
-            return self._marks.read(connection)
+        return self._marks.read(connection)
 
-    @on_thread
-    def append(self, event: VerdictMarked | CauseLookedAt, by: str) -> Entry:
+    @writes
+    def append(self, connection: Connection, event: VerdictMarked | CauseLookedAt, by: str) -> Entry:
         """Append it and return its entry; for a mark that says nothing new, the entry that said so before."""
         if not is_author(by):
             raise ValueError(f"{by!r} cannot be the author of an entry")
-        with self.database.writing() as connection:
-            if isinstance(event, VerdictMarked) and (said := redundant_with(self._marks.read(connection), event, by)):
-                return said
-            return append_entry(connection, HOUSE, None, event, by, self.stamp(connection))
+        if isinstance(event, VerdictMarked) and (said := redundant_with(self._marks.read(connection), event, by)):
+            return said
+        return append_entry(connection, HOUSE, None, event, by, self.stamp(connection))
 
 
 class MarkDoubts:

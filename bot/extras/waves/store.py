@@ -22,7 +22,7 @@ from bot.domain.incident import Incident
 from bot.extras.waves.events import WAVE_EVENTS, WaveEvent
 from bot.extras.waves.wave import NodeAlarm, Wave, WaveState, fold_wave, fold_wave_entry
 from bot.ledger import holds
-from bot.ledger.database import Store, on_thread
+from bot.ledger.database import Store, reads, writes
 from bot.ledger.entries import append_entry, head_of, read_stream
 from bot.ledger.tables import INCIDENTS, MACHINES, SIGNALS, WAVES
 
@@ -34,71 +34,65 @@ _UPDATE = update(WAVES).where(WAVES.c.id == bindparam("named"))
 class WaveStore(Store):
     """The streams of waves. Raises: every method raises LedgerUnavailable when the database does not answer."""
 
-    @on_thread
-    def append(self, wave: str, expected_seq: int, event: WaveEvent, by: str) -> Entry:
+    @writes
+    def append(self, connection: Connection, wave: str, expected_seq: int, event: WaveEvent, by: str) -> Entry:
         """Append an event. Raises: Conflict or ImpossibleEvent when it cannot come next."""
         if not is_wave(wave) or not is_author(by) or not isinstance(event, WAVE_EVENTS):
             raise ImpossibleEvent(f"{kind_of(event)} does not belong into the stream {wave} so.")
-        with self.database.writing() as connection:
-            now, (_, last_at) = self.stamp(connection), head_of(connection, wave)
-            # Each has a time of its own, as whoever resumes a wave names the last that they know by its time.
-            later = instant_text(instant_of(last_at) + _TICK) if last_at else now
-            entry = append_entry(connection, wave, expected_seq, event, by, max(now, later))
-            # Folded as it will be read, without secrets. If that fails the transaction is rolled back.
-            write_wave(connection, fold_wave(read_stream(connection, wave)))
-            anchor = EntryAnchored(wave, entry.kind, entry.seq, entry.hash)
-            append_entry(connection, HOUSE, None, anchor, BOT, now)
-            return entry
+        now, (_, last_at) = self.stamp(connection), head_of(connection, wave)
+        # Each has a time of its own, as whoever resumes a wave names the last that they know by its time.
+        later = instant_text(instant_of(last_at) + _TICK) if last_at else now
+        entry = append_entry(connection, wave, expected_seq, event, by, max(now, later))
+        # Folded as it will be read, without secrets. If that fails the transaction is rolled back.
+        write_wave(connection, fold_wave(read_stream(connection, wave)))
+        anchor = EntryAnchored(wave, entry.kind, entry.seq, entry.hash)
+        append_entry(connection, HOUSE, None, anchor, BOT, now)
+        return entry
 
-    @on_thread
-    def find(self, wave: str) -> Wave | None:
+    @reads
+    def find(self, connection: Connection, wave: str) -> Wave | None:
         """Return the wave of that id; None if there is none."""
         if not is_wave(wave):
             return None
-        with self.database.reading() as connection:
-            entries = read_stream(connection, wave)
+        entries = read_stream(connection, wave)
         return fold_wave(entries) if entries else None
 
-    @on_thread
-    def read(self, wave: str) -> tuple[Entry, ...]:
+    @reads
+    def read(self, connection: Connection, wave: str) -> tuple[Entry, ...]:
         """Return the wave's entries in order."""
-        with self.database.reading() as connection:
-            return read_stream(connection, wave) if is_wave(wave) else ()
+        return read_stream(connection, wave) if is_wave(wave) else ()
 
-    @on_thread
-    def ids(self, only_open: bool = False) -> tuple[str, ...]:
+    @reads
+    def ids(self, connection: Connection, only_open: bool = False) -> tuple[str, ...]:
         """Return the ids of the waves."""
         asked = select(WAVES.c.id).order_by(WAVES.c.id)
-        with self.database.reading() as connection:
-            return tuple(connection.execute(asked.where(~WAVES.c.ended) if only_open else asked).scalars())
+        return tuple(connection.execute(asked.where(~WAVES.c.ended) if only_open else asked).scalars())
 
-    @on_thread
-    def check_claim_fits(self, incident: str, claim: Claim) -> None:
+    @reads
+    def check_claim_fits(self, connection: Connection, incident: str, claim: Claim) -> None:
         """Raises: Braked, NodeBusy, BudgetSpent or AlreadyTried when a step could not begin now."""
-        with self.database.reading() as connection:
-            now = self.instant(connection)
-            holds.check_open(connection, claim, now)
-            holds.check_may_begin(connection, incident, claim, now)
+        now = self.instant(connection)
+        holds.check_open(connection, claim, now)
+        holds.check_may_begin(connection, incident, claim, now)
 
-    @on_thread
-    def alarms(self, since: datetime, people: frozenset[str]) -> tuple[NodeAlarm, ...]:
+    @reads
+    def alarms(self, connection: Connection, since: datetime, people: frozenset[str]) -> tuple[NodeAlarm, ...]:
         """Return the alerts of sources about nodes since then, except those of these kinds."""
         opened = select(INCIDENTS.c.node, INCIDENTS.c.opened_at.label("at")).where(
             INCIDENTS.c.opened_at >= instant_text(since), INCIDENTS.c.source.not_in(people)
         )
         others = select(SIGNALS.c.node, SIGNALS.c.at).where(SIGNALS.c.at >= instant_text(since), ~SIGNALS.c.opened)
-        with self.database.reading() as connection:
-            machines = {row.node: row.machine_id for row in connection.execute(select(MACHINES)) if row.machine_id}
-            names: dict[str, set[str]] = {}
-            for node, machine_id in machines.items():
-                names.setdefault(machine_id, set()).add(node)
-            return tuple(
-                NodeAlarm(row.node, instant_of(row.at), frozenset(names.get(machines.get(row.node, ""), ())))
-                for row in connection.execute(union_all(opened, others))
-            )
+        machines = {row.node: row.machine_id for row in connection.execute(select(MACHINES)) if row.machine_id}
+        names: dict[str, set[str]] = {}
+        for node, machine_id in machines.items():
+            names.setdefault(machine_id, set()).add(node)
+        return tuple(
+            NodeAlarm(row.node, instant_of(row.at), frozenset(names.get(machines.get(row.node, ""), ())))
+            for row in connection.execute(union_all(opened, others))
+        )
 
-    @on_thread
-    def orphans(self, before: datetime) -> tuple[str, ...]:
+    @reads
+    def orphans(self, connection: Connection, before: datetime) -> tuple[str, ...]:
         """Return the open incidents, opened before then, of waves that were never proposed."""
         asked = select(INCIDENTS.c.id).where(
             ~INCIDENTS.c.ended,
@@ -106,14 +100,12 @@ class WaveStore(Store):
             INCIDENTS.c.source_id.not_in(select(WAVES.c.id)),
             INCIDENTS.c.opened_at < instant_text(before),
         )
-        with self.database.reading() as connection:
-            return tuple(connection.execute(asked).scalars())
+        return tuple(connection.execute(asked).scalars())
 
-    @on_thread
-    def now(self) -> datetime:
+    @reads
+    def now(self, connection: Connection) -> datetime:
         """Return the ledger's time."""
-        with self.database.reading() as connection:
-            return self.instant(connection)
+        return self.instant(connection)
 
 
 def wave_row(wave: Wave) -> dict[str, Any]:

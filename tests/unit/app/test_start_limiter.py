@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import resource
 
+import pytest
+
 from bot.app.many_nodes import FILES_A_NODE, FILES_BESIDE, raise_file_limit
 from bot.app.start_limiter import MOST_SILENT, MOST_WAITING, SILENT_SECONDS, StartLimiter
 from bot.domain.contracts import ProbeAnswered
@@ -26,7 +28,7 @@ async def begun(limiter: StartLimiter, names: list[str], within: float) -> int:
 
 async def test_so_many_are_silent_at_once_and_each_answer_makes_room() -> None:
     limiter = StartLimiter(CpuLock())
-    assert await begun(limiter, [f"n{number}" for number in range(MOST_SILENT + 50)], 2) == MOST_SILENT
+    assert await begun(limiter, [f"n{number}" for number in range(MOST_SILENT + 50)], 1) == MOST_SILENT
     for number in range(10):
         limiter.note_progress(ProbeAnswered(f"n{number}", "cpu", None))
     assert await begun(limiter, [f"m{number}" for number in range(50)], 2) == 10
@@ -39,7 +41,8 @@ async def test_nodes_that_end_without_a_verdict_hold_nobody_up() -> None:
         limiter.note_end(f"n{number}")
 
 
-async def test_black_holes_soon_stop_counting() -> None:
+async def test_black_holes_soon_stop_counting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.app.start_limiter.SILENT_SECONDS", 0.5)
     limiter = StartLimiter(CpuLock())
     names = [f"n{number}" for number in range(2 * MOST_SILENT)]
     assert await begun(limiter, names, 2 * SILENT_SECONDS) == len(names)

@@ -129,7 +129,7 @@ async def test_title_does_not_keep_a_node_whose_alert_is_over(intake: Stage) -> 
 async def test_group_without_a_title_is_called_after_an_alert_that_fires(intake: Stage) -> None:
     body = group_body([group_alert("node-1:9100", "resolved"), group_alert("node-2:9100")])
     body |= {"groupLabels": {}, "commonLabels": {}}
-    await intake.kept(AlertmanagerWebhook("").delivery({}, raw(body)))
+    await intake.kept(SOURCE.delivery(body))
     (one,) = await intake.incidents()
     assert (one.node, one.alert.text.partition(" is")[0]) == ("node-2", "A core of node-2:9100")
 

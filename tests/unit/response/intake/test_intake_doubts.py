@@ -17,8 +17,8 @@ from bot.domain.transitions import State
 from bot.response.intake.alert_recorder import IncidentSeed, incident_id
 from bot.response.intake.intake import GIVEN_UP_AFTER, LONGEST_PAUSE, Intake, IntakeRules
 from bot.response.intake.routing import READ_ONLY, Route, Routes
-from bot.sources.alertmanager import AlertmanagerWebhook
-from tests.alerts.bodies import BEGAN_AT, group_alert, group_body, page_alert, raw
+from bot.sources.alertmanager import SOURCE
+from tests.alerts.bodies import BEGAN_AT, group_alert, group_body, page_alert
 from tests.alerts.intake import ALERTS, MINUTE, NODES, ROUTES, STALE_AFTER, Stage, nodes
 
 
@@ -99,7 +99,7 @@ async def test_alert_does_not_join_a_card_elsewhere_or_one_that_offers_nothing(
     for severity in ("warning", "critical"):  # group_by: [alertname, severity]
         body = group_body([group_alert("node-1:9100", severity=severity)])
         body |= {"groupKey": severity, "commonLabels": {"severity": severity}}
-        await intake.kept(AlertmanagerWebhook("").delivery({}, raw(body)))
+        await intake.kept(SOURCE.delivery(body))
     assert len(await intake.incidents()) == (2 if quiet else 1)
     assert (await intake.incidents())[-1].channel == "CALERTS"
 
