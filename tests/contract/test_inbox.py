@@ -48,12 +48,21 @@ def inbox(database: Database, clock: Clock, runner: str = "one") -> Inbox:
     return Inbox(Leases(database, runner, time=clock))
 
 
+@pytest.fixture
+def box(database: Database, clock: Clock) -> Inbox:
+    return inbox(database, clock)
+
+
+@pytest.fixture
+def cases(database: Database, clock: Clock) -> DedupStore:
+    return DedupStore(database, clock)
+
+
 def claimed(box: Inbox, at_once: int = 10, busy: tuple[str, ...] = ()) -> list[str]:
     return [one.delivery.id for one in box.claim.now(at_once, [f"pagerduty/{name}" for name in busy])]
 
 
-def test_delivery_is_known_however_often_it_comes(database: Database, clock: Clock) -> None:
-    box = inbox(database, clock)
+def test_delivery_is_known_however_often_it_comes(box: Inbox, database: Database, clock: Clock) -> None:
     other = inbox(database, clock, "two")
     assert [each.keep.now(delivery(1)) for each in (box, box, other)] == [True, False, False]
     (kept,) = box.claim.now(10)
@@ -62,8 +71,7 @@ def test_delivery_is_known_however_often_it_comes(database: Database, clock: Clo
     assert (box.keep.now(delivery(1)), box.waiting.now(), box.claim.now(10)) == (False, 0, ())
 
 
-def test_word_about_a_whole_case_is_known_only_while_it_is_the_last(database: Database, clock: Clock) -> None:
-    box = inbox(database, clock)
+def test_word_about_a_whole_case_is_known_only_while_it_is_the_last(box: Inbox) -> None:
 
     def told(number: int, *, whole: bool) -> bool:
         one = delivery(number, "Q")
@@ -119,8 +127,7 @@ def test_alert_that_failed_while_the_clock_was_hours_ahead_is_tried_again_by_the
     assert [each.delivery.id for each in inbox.claim.now(10)] == ["E1"]
 
 
-def test_what_came_later_for_a_case_waits_for_what_came_first(database: Database, clock: Clock) -> None:
-    box = inbox(database, clock)
+def test_what_came_later_for_a_case_waits_for_what_came_first(box: Inbox, clock: Clock) -> None:
     box.keep.now(delivery(1, "Q"))
     box.keep.now(delivery(2, "Q", AlertStatus.RESOLVED))
     box.keep.now(delivery(3, "R"))
@@ -135,8 +142,7 @@ def test_what_came_later_for_a_case_waits_for_what_came_first(database: Database
     assert claimed(box, busy=("E3",)) == ["E2"]
 
 
-def test_ids_are_forgotten_after_some_days(database: Database, clock: Clock) -> None:
-    box = inbox(database, clock)
+def test_ids_are_forgotten_after_some_days(box: Inbox, clock: Clock) -> None:
     box.keep.now(delivery(1))
     box.mark_done.now(delivery(1))
     clock.now += DELIVERIES_KNOWN_FOR + MINUTE
@@ -145,8 +151,9 @@ def test_ids_are_forgotten_after_some_days(database: Database, clock: Clock) -> 
     assert (box.keep.now(delivery(2)), box.keep.now(delivery(1))) == (False, True)
 
 
-def test_what_was_given_up_is_told_until_it_is_forgotten_and_holds_up_nothing(database: Database, clock: Clock) -> None:
-    box = inbox(database, clock)
+def test_what_was_given_up_is_told_until_it_is_forgotten_and_holds_up_nothing(
+    box: Inbox, database: Database, clock: Clock
+) -> None:
     box.keep.now(delivery(1, "Q"))
     box.keep.now(delivery(2, "Q", AlertStatus.RESOLVED))
     assert claimed(box) == ["E1"]
@@ -165,8 +172,7 @@ def test_what_was_given_up_is_told_until_it_is_forgotten_and_holds_up_nothing(da
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_repetition_of_what_was_given_up_is_tried_again(database: Database, clock: Clock, *, whole: bool) -> None:
-    box = inbox(database, clock)
+def test_repetition_of_what_was_given_up_is_tried_again(box: Inbox, *, whole: bool) -> None:
     alarm = AlertGroup("pagerduty", "Q", AlertStatus.FIRED, whole=whole)
     first, other = (replace(delivery(number), alarm=alarm) for number in (1, 2))
 
@@ -186,8 +192,7 @@ def test_repetition_of_what_was_given_up_is_tried_again(database: Database, cloc
     assert [box.keep.now(first), box.keep.now(first), box.keep.now(other)] == [True, False, whole]
 
 
-def test_delivery_of_another_version_is_told_as_given_up(database: Database, clock: Clock) -> None:
-    box = inbox(database, clock)
+def test_delivery_of_another_version_is_told_as_given_up(box: Inbox, database: Database) -> None:
     box.keep.now(delivery(1))
     with database.writing() as connection:
         connection.execute(update(DELIVERIES).values(body="{}"))
@@ -221,8 +226,7 @@ def test_same_nodes_and_signature_join_within_the_cooldown(database: Database, c
     )
 
 
-def test_case_that_comes_back_keeps_its_group(database: Database, clock: Clock) -> None:
-    cases = DedupStore(database, clock)
+def test_case_that_comes_back_keeps_its_group(cases: DedupStore, clock: Clock) -> None:
     cases.record_firing.now(delivery(1, "Q"), "k", "g1", BRAKES)
     clock.now += 2 * MINUTE
     assert cases.record_over.now(delivery(2, "Q", AlertStatus.RESOLVED, clock.now)) == "g1"
@@ -237,8 +241,7 @@ def test_case_that_comes_back_keeps_its_group(database: Database, clock: Clock) 
     )
 
 
-def test_end_that_was_told_first_stands(database: Database, clock: Clock) -> None:
-    cases = DedupStore(database, clock)
+def test_end_that_was_told_first_stands(cases: DedupStore) -> None:
     assert cases.record_over.now(delivery(2, "Q", AlertStatus.RESOLVED, BEGAN_AT + MINUTE)) == ""
     assert cases.record_firing.now(delivery(1, "Q"), "k", "g1", BRAKES).turn is Recurrence.OVER
     assert cases.record_firing.now(delivery(3, "Q", at=BEGAN_AT + 2 * MINUTE), "k", "g1", BRAKES) == Correlation(
@@ -260,8 +263,7 @@ def test_end_from_before_it_was_reopened_does_not_end_it(database: Database, clo
     assert cases.open_cases.now("pagerduty", BEGAN_AT - MINUTE) == ()
 
 
-def test_of_two_ends_the_later_counts_whichever_is_told_last(database: Database, clock: Clock) -> None:
-    cases = DedupStore(database, clock)
+def test_of_two_ends_the_later_counts_whichever_is_told_last(cases: DedupStore) -> None:
     cases.record_firing.now(delivery(1, "Q"), "k", "g1", BRAKES)
     for number, minutes in ((2, 5), (3, 1)):
         cases.record_over.now(delivery(number, "Q", AlertStatus.RESOLVED, BEGAN_AT + minutes * MINUTE))
@@ -269,8 +271,7 @@ def test_of_two_ends_the_later_counts_whichever_is_told_last(database: Database,
     assert cases.record_firing.now(late, "k", "g4", BRAKES) == Correlation("g1", Recurrence.OVER)
 
 
-def test_group_that_is_brought_whole_is_never_taken_for_late(database: Database, clock: Clock) -> None:
-    cases = DedupStore(database, clock)
+def test_group_that_is_brought_whole_is_never_taken_for_late(cases: DedupStore) -> None:
     end, late = delivery(2, "Q", AlertStatus.RESOLVED, BEGAN_AT + MINUTE), delivery(1, "Q")
     assert late.alarm is not None
     cases.record_over.now(end)
@@ -278,8 +279,7 @@ def test_group_that_is_brought_whole_is_never_taken_for_late(database: Database,
     assert cases.record_firing.now(whole, "k", "g1", BRAKES) == Correlation("g1", Recurrence.NEW)
 
 
-def test_more_cases_than_usual_are_a_storm(database: Database, clock: Clock) -> None:
-    cases = DedupStore(database, clock)
+def test_more_cases_than_usual_are_a_storm(cases: DedupStore, clock: Clock) -> None:
     told = [cases.record_firing.now(delivery(number), f"k{number}", f"g{number}", BRAKES) for number in range(5)]
     assert [course.storm for course in told] == ["", "", "", "storm-20261121-093000", "storm-20261121-093000"]
     storm = cases.storm.now("storm-20261121-093000", BRAKES)
@@ -289,8 +289,7 @@ def test_more_cases_than_usual_are_a_storm(database: Database, clock: Clock) -> 
     assert cases.record_firing.now(delivery(9), "k9", "g9", BRAKES).storm == ""
 
 
-def test_what_began_in_a_storm_is_in_it_while_it_lasts(database: Database, clock: Clock) -> None:
-    cases = DedupStore(database, clock)
+def test_what_began_in_a_storm_is_in_it_while_it_lasts(cases: DedupStore, clock: Clock) -> None:
     for number in range(4):
         cases.record_firing.now(delivery(number), f"k{number}", f"g{number}", BRAKES)
     storm, more = "storm-20261121-093000", delivery(5, "Q3")
@@ -303,8 +302,7 @@ def test_what_began_in_a_storm_is_in_it_while_it_lasts(database: Database, clock
     assert cases.record_firing.now(delivery(9), "k3", "g9", BRAKES) == Correlation("g9", Recurrence.NEW)
 
 
-def test_open_cases_are_those_that_are_not_over(database: Database, clock: Clock) -> None:
-    cases = DedupStore(database, clock)
+def test_open_cases_are_those_that_are_not_over(cases: DedupStore) -> None:
     cases.record_firing.now(delivery(1, "Q"), "k", "g1", BRAKES)
     cases.record_firing.now(delivery(2, "R"), "l", "g2", BRAKES)
     cases.record_over.now(delivery(3, "R", AlertStatus.RESOLVED))

@@ -229,16 +229,3 @@ def test_incidents_of_one_card_are_told_together_the_oldest_first(ledger: Ledger
         ledger.incident_ids_of_card.now("g2"),
         ledger.incident_ids_of_card.now(""),
     ) == (("two",), (), ())
-
-
-async def test_awaited_leases_are_the_same_leases(ledger: Ledger, runner: Callable[[str], Leases]) -> None:
-    opened(ledger, "one")
-    awaited = runner("a")
-    await awaited.beat()
-    assert await awaited.claim() == ("one",)
-    assert await awaited.take("two", by_force=True)
-    await awaited.let_go(["two"])
-    assert await awaited.mine() == {"one"}
-    await awaited.leave()
-    assert runner("b").claim.now() == ("one",)
-    assert len((await ledger.changed()).incidents) == 1

@@ -265,18 +265,6 @@ def test_what_was_never_kept_has_no_place_and_is_passed_over(outbox: Outbox) -> 
         outbox.keep.now(Post("a/b", "card", "C1"))
 
 
-async def test_awaited_outbox_is_the_same_outbox(outbox: Outbox) -> None:
-    awaited = outbox
-    post_id = (await awaited.keep(CARD)).id
-    assert [due.id for due in await awaited.claim_due_posts(NOW)] == [post_id]
-    await awaited.mark_failed(post_id, NOW, "timed out")
-    assert await awaited.waiting() == 1
-    await awaited.mark_dropped(post_id, "gone")
-    await awaited.mark_delivered(post_id, PLACE.channel, PLACE.ts)
-    assert await awaited.place(CARD.incident, "card") == PLACE
-    assert await awaited.waiting() == 0
-
-
 def test_what_goes_to_pagerduty_is_handed_out_apart_and_one_by_one(database: Database, outbox: Outbox) -> None:
     note = Post("7k3m9x2qpv", f"{PARTS}q3b15vlmf3asbd", "Q3B15VLMF3ASBD", {"text": "node-1: CRITICAL"})
     other = Post("8k3m9x2qpv", f"{PARTS}q4b15vlmf3asbd", "Q4B15VLMF3ASBD", {"text": "node-2: CRITICAL"})
