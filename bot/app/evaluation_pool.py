@@ -80,11 +80,6 @@ class EvaluationPool:
         self._batch = Batch.of(asked, what.triage.sampling, together=True)
         self._squeezes = what.parallel >= FEWEST_SQUEEZED
 
-    @property
-    def processes(self) -> tuple[asyncio.subprocess.Process, ...]:
-        """Those that were started."""
-        return tuple(each.process for each in self._workers)
-
     async def start(self, several: int, after: timedelta) -> None:
         """Start so many processes, after that time."""
         await asyncio.sleep(after.total_seconds())

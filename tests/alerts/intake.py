@@ -100,7 +100,9 @@ class Stage:
 
     async def worked(self) -> None:
         while await self.intake.start_waiting_deliveries():
-            await self.intake.wait_until_idle()
+            while running := set(self.intake._underway.values()):
+                await asyncio.wait(running)
+                await asyncio.sleep(0)
 
     async def incidents(self) -> list[Incident]:
         found: list[Incident] = []

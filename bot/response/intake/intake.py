@@ -104,12 +104,6 @@ class Intake:
             task.add_done_callback(lambda _, name=name: self._ended(name))  # type: ignore[misc]
         return len(kept)
 
-    async def wait_until_idle(self) -> None:
-        """Wait until nothing is being handled."""
-        while self._underway:
-            await asyncio.wait(set(self._underway.values()))
-            await asyncio.sleep(0)
-
     async def drain(self, seconds: float) -> None:
         """Let running work finish, at most so many seconds; the rest is for the next run."""
         if self._underway:

@@ -76,9 +76,10 @@ def environment_of(pid: int) -> str:
     return Path(f"/proc/{pid}/environ").read_text()
 
 
-async def started(pool: EvaluationPool, several: int) -> None:
-    while len(pool.processes) < several:  # noqa: ASYNC110 - a pool tells nobody when it has all of them
+async def started(pool: EvaluationPool, several: int) -> list[asyncio.subprocess.Process]:
+    while len(pool._workers) < several:  # noqa: ASYNC110 - a pool tells nobody when it has all of them
         await asyncio.sleep(0.01)
+    return [each.process for each in pool._workers]
 
 
 async def judged_here(names: Sequence[str] = NAMES) -> dict[str, Verdict]:
@@ -140,19 +141,19 @@ async def test_what_a_process_that_dies_still_owes_is_thought_about_here(monkeyp
     asked = what(NAMES)
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-1")
     async with open_pool(asked, worker(), 2) as pool:
-        await started(pool, 2)
-        for each in pool.processes:
+        processes = await started(pool, 2)
+        for each in processes:
             assert "SLACK_BOT_TOKEN" not in environment_of(each.pid), "they need no secret of ours"
             os.kill(each.pid, signal.SIGSTOP)  # so that all is still owed
         waiting = [asyncio.create_task(pool.judged(node, lambda event: None, {})) for node in asked.nodes]
         await asyncio.sleep(0)
-        for each in pool.processes:
+        for each in processes:
             each.kill()
         told = await asyncio.gather(*waiting)
         assert [evaluated.verdict.node for evaluated in told] == list(NAMES)
         late = await pool.judged(asked.nodes[0], lambda event: None, {})
         assert late.verdict.status == told[0].verdict.status
-    assert all(each.returncode is not None for each in pool.processes)
+    assert all(each.returncode is not None for each in processes)
 
 
 async def test_process_of_which_much_was_left_unread_holds_up_no_end() -> None:
@@ -175,8 +176,7 @@ async def test_process_that_reads_helps_once_nothing_is_left_to_read(
     monkeypatch.setattr("bot.app.evaluation_pool.AHEAD", ahead)
     asked = what(NAMES)
     async with open_pool(asked, worker(), 1) as pool:
-        await started(pool, 1)
-        (process,) = pool.processes
+        (process,) = await started(pool, 1)
         os.kill(process.pid, signal.SIGSTOP)
         waiting = {asyncio.create_task(pool.judged(node, lambda event: None, {})) for node in asked.nodes}
         while len(waiting) > 1:  # only what the process would come to first waits for it
@@ -201,8 +201,7 @@ async def test_process_that_reads_helps_with_what_waits_while_a_node_says_nothin
     monkeypatch.setattr("bot.app.evaluation_pool.AHEAD", 1)
     asked = what(NAMES[:4], Silent())
     async with open_pool(asked, worker(), 1) as pool:
-        await started(pool, 1)
-        (process,) = pool.processes
+        (process,) = await started(pool, 1)
         os.kill(process.pid, signal.SIGSTOP)  # it was given one of them, and answers nothing
         waiting = {asyncio.create_task(pool.judged(node, lambda event: None, {})) for node in asked.nodes}
         while len(waiting) > 2:
@@ -250,7 +249,6 @@ async def test_where_no_process_can_be_started_all_is_thought_about_here(monkeyp
 async def test_another_playbook_of_the_same_name_is_not_judged_by() -> None:
     asked = what(NAMES[:1])
     async with open_pool(asked, worker("0" * 64), 1) as pool:
-        await started(pool, 1)
-        (process,) = pool.processes
+        (process,) = await started(pool, 1)
         assert await process.wait() == 2
         assert (await pool.judged(asked.nodes[0], lambda event: None, {})).verdict.node == NAMES[0]
