@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from bot.domain.duration import YEAR, parse_duration
 from bot.domain.problems import Problems
@@ -12,6 +12,7 @@ from bot.domain.safe_text import one_line, safe
 from bot.domain.toml_text import KeyPath, TomlText
 
 _LONGEST_TEXT = 4096
+T = TypeVar("T")
 
 
 class TomlTable:
@@ -58,12 +59,10 @@ class TomlTable:
 
     def text(self, key: str) -> str | None:
         """The key's text; it must not be empty, and must not hold control characters."""
-        value = self._data.get(key)
+        value = self._of_type(key, str, f'text: {one_line(key, 40)} = "…"')
         if value is None:
             return None
-        if not isinstance(value, str):
-            self.wrong(key, f'is {_type_words(value)}; it should be text: {one_line(key, 40)} = "…"')
-        elif not value.strip():
+        if not value.strip():
             self.wrong(key, "is empty")
         elif len(value) > _LONGEST_TEXT or safe(value) != value or "\n" in value:
             self.wrong(key, "holds control characters, several lines or too much text")
@@ -73,24 +72,15 @@ class TomlTable:
 
     def integer(self, key: str, low: int, high: int) -> int | None:
         """The key's whole number, from `low` to `high`."""
-        value = self._data.get(key)
-        if value is None:
-            return None
-        if not isinstance(value, int) or isinstance(value, bool):
-            self.wrong(key, f"is {_type_words(value)}; it should be a whole number without quotes")
-        elif not low <= value <= high:
-            self.wrong(key, f"is {one_line(str(value), 20)}; it should be from {low} to {high}")
-        else:
+        value = self._of_type(key, int, "a whole number without quotes")
+        if value is None or low <= value <= high:
             return value
+        self.wrong(key, f"is {one_line(str(value), 20)}; it should be from {low} to {high}")
         return None
 
     def flag(self, key: str) -> bool | None:
         """The key's true or false."""
-        value = self._data.get(key)
-        if value is not None and not isinstance(value, bool):
-            self.wrong(key, f"is {_type_words(value)}; it should be true or false, without quotes")
-            return None
-        return value
+        return self._of_type(key, bool, "true or false, without quotes")
 
     def duration(self, key: str, longest: timedelta = YEAR) -> timedelta | None:
         """The key's duration, text like `5s` or a bare number of seconds."""
@@ -115,13 +105,16 @@ class TomlTable:
 
     def table(self, key: str) -> TomlTable | None:
         """The table of that name."""
+        value = self._of_type(key, dict, f"a table: [{self._dotted_key(key)}]")
+        return TomlTable(self._toml, (*self._path, key), self._problems) if value is not None else None
+
+    def _of_type(self, key: str, kind: type[T], should_be: str) -> T | None:
         value = self._data.get(key)
-        if value is None:
-            return None
-        if not isinstance(value, dict):
-            self.wrong(key, f"is {_type_words(value)}; it should be a table: [{self._dotted_key(key)}]")
-            return None
-        return TomlTable(self._toml, (*self._path, key), self._problems)
+        is_number = isinstance(value, int) and not isinstance(value, bool)  # a bool is an int to Python alone
+        if value is None or (is_number if kind is int else isinstance(value, kind)):
+            return value
+        self.wrong(key, f"is {_type_words(value)}; it should be {should_be}")
+        return None
 
     def array(self, key: str) -> Iterator[TomlTable]:
         """The tables of that name, each written under its own `[[…]]`."""
