@@ -118,12 +118,13 @@ class PagerDuty(server.PagerDuty):
 
     def __init__(
         self,
+        origin: str,
         clock: Callable[[], datetime],
         random_bytes: Callable[[int], bytes],
         session: ClientSession,
         retry_policy: RetryPolicy,
     ) -> None:
-        super().__init__(clock, random_bytes, session, retry_policy)
+        super().__init__(origin, clock, random_bytes, session, retry_policy)
         self.faults = Faults(error_json("Rate Limit Exceeded", 2020))
         self.limit = RateLimit(clock)
         self._asked: deque[RecordedCall] = deque(maxlen=MOST_REMEMBERED)

@@ -83,13 +83,14 @@ class SlackWorkspace(server.SlackWorkspace):
 
     def __init__(
         self,
+        origin: str,
         clock: Clock,
         random_bytes: Callable[[int], bytes],
         scopes: Iterable[str],
         commands: Any,
         patience: DeliveryTimeouts,
     ) -> None:
-        super().__init__(clock, random_bytes, scopes, commands, patience)
+        super().__init__(origin, clock, random_bytes, scopes, commands, patience)
         self.faults = self.sockets.faults = Faults({"ok": False, "error": "ratelimited"})
         self.limits = RateLimits(clock)
         self._clock, self._patience, self._names = clock, patience, IdGenerator(clock, random_bytes)

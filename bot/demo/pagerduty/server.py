@@ -8,6 +8,7 @@ from typing import Any
 
 from aiohttp import ClientSession, web
 
+from bot.demo.loopback import opened, served
 from bot.demo.pagerduty.account import Account, RandomBytes
 from bot.demo.pagerduty.page import Page
 from bot.demo.pagerduty.rest import RestApi
@@ -15,8 +16,6 @@ from bot.demo.pagerduty.webhooks import RetryPolicy, Subscription, Webhooks
 from bot.demo.slack.ids import IdGenerator
 from bot.demo.slack.page_guard import PageGuard
 from bot.domain.contracts import Clock
-
-HOST = "127.0.0.1"
 
 
 class PagerDuty:
@@ -32,12 +31,17 @@ class PagerDuty:
     kind_of_webhooks = Webhooks
 
     def __init__(
-        self, clock: Clock, random_bytes: RandomBytes, session: ClientSession, retry_policy: RetryPolicy
+        self,
+        origin: str,
+        clock: Clock,
+        random_bytes: RandomBytes,
+        session: ClientSession,
+        retry_policy: RetryPolicy,
     ) -> None:
+        self.api_url = origin
         self.account = Account(clock, random_bytes)
         self.webhooks = self.kind_of_webhooks(self.account, session, retry_policy)
-        self.api_url = ""
-        self._guard = PageGuard(IdGenerator(clock, random_bytes))
+        self._guard = PageGuard(IdGenerator(clock, random_bytes), origin)
         self.page = Page(self.account, self.webhooks, self._guard)
         self._rest = RestApi(self.account, self.webhooks, random_bytes)
 
@@ -52,20 +56,16 @@ class PagerDuty:
         retry_policy: RetryPolicy | None = None,
     ) -> AsyncIterator[PagerDuty]:
         """Serve an account on loopback for the length of a block."""
-        async with ClientSession() as session:
-            pagerduty = cls(clock, random_bytes, session, retry_policy or RetryPolicy())
-            app = web.Application(middlewares=pagerduty.middlewares())
-            app.router.add_routes([*pagerduty.page.routes(), *pagerduty._rest.routes()])
-            runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
-            await runner.setup()
-            try:
-                await web.TCPSite(runner, HOST, port).start()
-                pagerduty.api_url = f"http://{HOST}:{runner.addresses[0][1]}"
-                pagerduty._guard.set_origin(pagerduty.api_url)
-                yield pagerduty
-            finally:
-                await pagerduty.close_connections()
-                await runner.cleanup()
+        with opened(port) as (door, origin):
+            async with ClientSession() as session:
+                pagerduty = cls(origin, clock, random_bytes, session, retry_policy or RetryPolicy())
+                app = web.Application(middlewares=pagerduty.middlewares())
+                app.router.add_routes([*pagerduty.page.routes(), *pagerduty._rest.routes()])
+                async with served(app, door):
+                    try:
+                        yield pagerduty
+                    finally:
+                        await pagerduty.close_connections()
 
     def middlewares(self) -> list[Any]:
         """Return what each request passes."""

@@ -18,14 +18,14 @@ from bot.demo.slack.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The arguments and the workspace of a call. `address` returns the server's."""
+    """The arguments and the workspace of a call. `origin` is the server's address."""
 
     arguments: Arguments
     workspace: Workspace
     access: Access
     triggers: Triggers
     uploads: Uploads
-    address: Callable[[], str]
+    origin: str
     connect: Callable[[], str]
 
     def channel(self, name: str, *, foreign_is: str = "not_in_channel") -> Channel:
@@ -54,11 +54,6 @@ class Call:
         """Return a message as the Web API shows it."""
         replies = len(self.workspace.thread(message.channel, message.ts)) - 1 if message.thread_ts else 0
         return message.as_slack(replies=replies, file_address=self.file_address)
-
-    @property
-    def origin(self) -> str:
-        """The server's address."""
-        return self.address()
 
     @property
     def file_address(self) -> str:

@@ -32,7 +32,7 @@ class Submitted:
 class Interactions(Hands):
     """The interactions of everybody in the workspace."""
 
-    file_address: str = ""
+    file_address: str
 
     async def click(
         self,

@@ -48,14 +48,9 @@ Next = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class PageGuard:
     """Admits requests with this run's token or cookie, sent to loopback names."""
 
-    def __init__(self, names: IdGenerator) -> None:
+    def __init__(self, names: IdGenerator, origin: str) -> None:
         self.token = names.secret(24)
         self._session = names.secret(24)
-        self._hosts: frozenset[str] = frozenset()
-        self._cookie = ""
-
-    def set_origin(self, origin: str) -> None:
-        """Set the server's address, once it is known."""
         port = urlsplit(origin).port
         self._hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
         self._cookie = f"zombie_demo_{port}"  # cookies ignore the port, and two demos must not share a cookie

@@ -34,8 +34,8 @@ class _ResponseUrl:
 class ResponseUrls:
     """The recent response URLs."""
 
-    def __init__(self, clock: Clock, names: IdGenerator, workspace: Workspace) -> None:
-        self.origin = ""
+    def __init__(self, clock: Clock, names: IdGenerator, workspace: Workspace, origin: str) -> None:
+        self._origin = origin
         self._clock = clock
         self._names = names
         self._workspace = workspace
@@ -47,7 +47,7 @@ class ResponseUrls:
             del self._given[next(iter(self._given))]
         ticket = self._names.secret()
         self._given[ticket] = _ResponseUrl(channel, user, self._clock())
-        return f"{self.origin}/{kind}/{TEAM_ID}/{len(self._given)}/{ticket}"
+        return f"{self._origin}/{kind}/{TEAM_ID}/{len(self._given)}/{ticket}"
 
     def receive(self, ticket: str, body: bytes) -> None:
         """Apply a POST to a response URL.

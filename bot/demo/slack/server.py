@@ -8,6 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
+from bot.demo.loopback import opened, served
 from bot.demo.slack.access import DEFAULT_SCOPES, Access
 from bot.demo.slack.arguments import Arguments
 from bot.demo.slack.call import Call
@@ -28,8 +29,6 @@ from bot.demo.slack.web_api import WebApi
 from bot.demo.slack.workspace import Workspace
 from bot.domain.contracts import Clock
 
-HOST = "127.0.0.1"
-
 
 class SlackWorkspace:
     """A simulated Slack workspace. Tests have one in which things go wrong (tests/slack/workspace.py).
@@ -42,27 +41,28 @@ class SlackWorkspace:
 
     def __init__(
         self,
+        origin: str,
         clock: Clock,
         random_bytes: RandomBytes,
         scopes: Iterable[str],
         commands: tuple[SlashCommand, ...],
         patience: DeliveryTimeouts,
     ) -> None:
+        self.origin = origin
         names = IdGenerator(clock, random_bytes)
         self.state = Workspace(names)
         self.triggers = Triggers(clock, names)
         self.access = Access.grant(names, scopes)
-        self.sockets = self.socket_mode(names, self.state.changes, patience)
+        self.sockets = self.socket_mode(names, self.state.changes, patience, origin)
         self.dispatcher = Dispatcher(self.sockets, patience, self.state.changes)
-        self.origin = ""
-        self._urls = ResponseUrls(clock, names, self.state)
+        self._urls = ResponseUrls(clock, names, self.state, origin)
         asked = (Arguments({}), self.state, self.access, self.triggers, Uploads(clock, names))
-        self._api = WebApi(Call(*asked, lambda: self.origin, self.sockets.ticket))
+        self._api = WebApi(Call(*asked, origin, self.sockets.ticket))
         payloads = Payloads(self.access, names)
         hands = (self.state, self.dispatcher, payloads, self.triggers, self._urls, clock)
         self._composer = Composer(*hands, self.access, commands)
-        self._interactions = Interactions(*hands)
-        self._guard = PageGuard(names)
+        self._interactions = Interactions(*hands, f"{origin}/page/files")
+        self._guard = PageGuard(names, origin)
         self.page = Page(self.state, self._composer, self._interactions, self._guard)
 
     @classmethod
@@ -81,18 +81,15 @@ class SlackWorkspace:
 
         `scopes` are the bot's, `commands` its manifest's slash commands.
         """
-        slack = cls(clock, random_bytes, scopes, commands, patience or DeliveryTimeouts())
-        app = web.Application(middlewares=slack.middlewares(), client_max_size=MOST_BYTES + 1_000_000)
-        app.router.add_routes([*slack._api.routes(), *slack.page.routes(), *slack._routes()])
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, HOST, port).start()
-            slack._set_origin(f"http://{HOST}:{runner.addresses[0][1]}")
-            yield slack
-        finally:
-            await slack.close_connections()
-            await runner.cleanup()
+        with opened(port) as (door, origin):
+            slack = cls(origin, clock, random_bytes, scopes, commands, patience or DeliveryTimeouts())
+            app = web.Application(middlewares=slack.middlewares(), client_max_size=MOST_BYTES + 1_000_000)
+            app.router.add_routes([*slack._api.routes(), *slack.page.routes(), *slack._routes()])
+            async with served(app, door):
+                try:
+                    yield slack
+                finally:
+                    await slack.close_connections()
 
     def middlewares(self) -> list[Any]:
         """Return what each request passes."""
@@ -103,11 +100,6 @@ class SlackWorkspace:
         await self.dispatcher.close()
         await self.sockets.close()
         await self.page.close()
-
-    def _set_origin(self, origin: str) -> None:
-        self.origin = self.sockets.origin = self._urls.origin = origin
-        self._interactions.file_address = f"{origin}/page/files"
-        self._guard.set_origin(origin)
 
     def _routes(self) -> list[web.RouteDef]:
         return [

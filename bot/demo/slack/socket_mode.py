@@ -32,8 +32,8 @@ class _Connection:
 class SocketMode:
     """The app's connections. Each envelope goes to a single connection, round-robin."""
 
-    def __init__(self, names: IdGenerator, changes: Changes, patience: DeliveryTimeouts) -> None:
-        self.origin = ""
+    def __init__(self, names: IdGenerator, changes: Changes, patience: DeliveryTimeouts, origin: str) -> None:
+        self._origin = origin
         self.patience = patience
         self._names = names
         self._changes = changes
@@ -46,7 +46,7 @@ class SocketMode:
         """Return the address for a new connection. It works once."""
         ticket = self._names.secret()
         self._tickets.add(ticket)
-        return f"{self.origin.replace('http', 'ws', 1)}/link/?ticket={ticket}&app_id={APP_ID}"
+        return f"{self._origin.replace('http', 'ws', 1)}/link/?ticket={ticket}&app_id={APP_ID}"
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
         """Serve a connection of the app until it ends."""
