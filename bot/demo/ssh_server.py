@@ -29,7 +29,7 @@ class _Login(asyncssh.SSHServer):
         self._node = node
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
-        self._node.opened(conn)
+        self._node.connections.add(conn)
 
     def begin_auth(self, username: str) -> bool:
         return True
@@ -38,7 +38,7 @@ class _Login(asyncssh.SSHServer):
         return True
 
     def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
-        return self._node.accepts(username, key)
+        return username == USER and key.public_data == self._node.login_key.public_data
 
     def session_requested(self) -> Callable[..., Awaitable[None]]:
         return functools.partial(serve, self._node.machine)
@@ -55,7 +55,7 @@ class NodeServer:
         self.port = 0
         self._before: Fault | None = None  # the fault it had before it went down
         self._listener: _Listener | None = None
-        self._connections = weakref.WeakSet[asyncssh.SSHServerConnection]()
+        self.connections = weakref.WeakSet[asyncssh.SSHServerConnection]()  # closed when the server stops
 
     async def start(self) -> None:
         """Listen, as the fault allows: as an SSH server, as a silent server, or not at all."""
@@ -92,13 +92,13 @@ class NodeServer:
         listener, self._listener = self._listener, None
         if listener is not None:
             listener.close()
-        connections = list(self._connections)
+        connections = list(self.connections)
         for connection in connections:
             connection.abort()
         for connection in connections:
             with contextlib.suppress(OSError, asyncssh.Error):
                 await connection.wait_closed()
-        self._connections.clear()
+        self.connections.clear()
 
     async def powered(self, on: bool) -> None:
         """Refuse connections while the machine is down, and accept them again after its boot."""
@@ -118,13 +118,3 @@ class NodeServer:
     def known_hosts_line(self) -> str:
         """Return this node's line of a known_hosts file."""
         return f"[{ADDRESS}]:{self.port} {self.host_key.export_public_key().decode().strip()}\n"
-
-    # --- called by its connections
-
-    def accepts(self, username: str, key: asyncssh.SSHKey) -> bool:
-        """True for the known user with the known key."""
-        return username == USER and key.public_data == self.login_key.public_data
-
-    def opened(self, connection: asyncssh.SSHServerConnection) -> None:
-        """Remember a connection, to close it when the server stops."""
-        self._connections.add(connection)
