@@ -21,15 +21,15 @@ from bot.domain.cause import Cause, CauseResult, Threshold, Tuning, left_out
 from bot.domain.errors import PlaybookError
 from bot.domain.json_form import to_json_types
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.problems import Problems, decode_file
+from bot.domain.problems import Problems
 from bot.domain.protected import services
 from bot.domain.safe_text import one_line
 from bot.domain.three_valued_logic import Unknown
 from bot.domain.verdict import Confidence, Evidence, Finding, HalfRead, RuledOut, Status, Undecided
 from bot.library.assembly import threshold_fault, without_decimal_point
 from bot.library.cause_language import CauseLanguage, Form, Function, Scope, Words
-from bot.library.checker import check_cause
-from bot.library.document import LIMIT_BYTES, Document, read_document
+from bot.library.checker import check
+from bot.library.document import Document, read_document_file
 from bot.library.expressions import CheckedExpression, ExpressionError
 from bot.library.kinds import Many, Record, ValueKind
 from bot.library.shapes import CauseFile
@@ -314,13 +314,8 @@ def read_cause(path: Path) -> Cause:
     Raises: PlaybookError, with file and line, when it cannot be used as written.
     """
     problems = Problems(str(path), PlaybookError)
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        problems.fail(0, f"the cause cannot be read: {error.strerror}")
-    document = read_document(decode_file(raw, LIMIT_BYTES, problems), problems)
-    shape = check_cause(document, problems)
-    return _CauseReader(shape, document, problems).cause()
+    document = read_document_file(path, "the cause", problems)
+    return _CauseReader(check(document, problems, CauseFile), document, problems).cause()
 
 
 ANSWERS = ("ruled_out", "does_not_apply", "undecided")

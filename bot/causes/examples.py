@@ -22,9 +22,9 @@ from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.errors import PlaybookError
 from bot.domain.nearest import did_you_mean
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.problems import Problems, decode_file
+from bot.domain.problems import Problems
 from bot.domain.verdict import Finding, RuledOut
-from bot.library.document import LIMIT_BYTES, read_document
+from bot.library.document import read_document_file
 from bot.probes import PROBES
 from bot.probes.cpu import CpuReading
 from bot.probes.formats.core_second import CoreSecond
@@ -50,7 +50,7 @@ def check_examples(path: Path, cause: Cause) -> int:
     Raises: PlaybookError, with file and line, when one does not come to what it says.
     """
     problems = Problems(str(path), PlaybookError)
-    document = read_document(decode_file(path.read_bytes(), LIMIT_BYTES, problems), problems)
+    document = read_document_file(path, "the cause", problems)
     examples = document.data["examples"]
     for index, example in enumerate(examples):
         if fault := example_mismatch(cause, example):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import NoReturn
 
 from bot.domain.errors import UsageError
@@ -75,11 +76,16 @@ def python_fault_words(error: BaseException) -> str:
     return one_line(f"{at}{type(error).__name__}: {said}", _LONGEST)
 
 
-def decode_file(raw: bytes, limit_bytes: int, problems: Problems) -> str:
-    """Return a file's bytes as text.
+def read_file(path: Path, what: str, limit_bytes: int, problems: Problems) -> str:
+    """Return a file's text; `what` names it where it cannot be read.
 
-    Raises: the problems' error when the file is longer than `limit_bytes`, or is not UTF-8 (with the line).
+    Raises: the problems' error when it cannot be read, is longer than `limit_bytes`, or is not UTF-8 (with the line).
     """
+    try:
+        with path.open("rb") as file:
+            raw = file.read(limit_bytes + 1)
+    except OSError as no:
+        problems.fail(0, f"{what} cannot be read: {no.strerror}")
     if len(raw) > limit_bytes:
         problems.fail(0, f"the file is larger than {limit_bytes // 1024} kB, which is the most that is read")
     try:

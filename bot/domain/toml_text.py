@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from bot.domain.problems import Problems, decode_file
+from bot.domain.problems import Problems, read_file
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 
@@ -64,12 +64,7 @@ def read_toml_file(path: Path, what: str, most_bytes: int, problems: Problems) -
 
     Raises: the problems' error, with the line where there is one, when it cannot be read, is too large or not TOML.
     """
-    try:
-        with path.open("rb") as file:
-            raw = file.read(most_bytes + 1)
-    except OSError as no:
-        problems.fail(0, f"{what} cannot be read: {no.strerror}")
-    return read_toml(decode_file(raw, most_bytes, problems), problems)
+    return read_toml(read_file(path, what, most_bytes, problems), problems)
 
 
 def is_absent(path: Path) -> bool:

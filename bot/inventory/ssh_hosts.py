@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bot.domain.errors import InventoryError
 from bot.domain.node import Node, is_name
-from bot.domain.problems import Problems, decode_file
+from bot.domain.problems import Problems, read_file
 from bot.inventory.inventory_file import InventoryFile
 from bot.inventory.kind import InventoryKind, TableNodes
 
@@ -122,13 +122,9 @@ class _Reader:
         self._files += 1
         if depth > _DEEPEST_INCLUDE or self._files > _MOST_FILES:
             problems.fail(0, "too many Includes; does one include itself?")
-        try:
-            with path.open("rb") as file:
-                raw = file.read(_LIMIT_BYTES + 1)
-        except OSError as error:
-            problems.fail(0, f"cannot be read: {error.strerror}")
+        text = read_file(path, "the configuration", _LIMIT_BYTES, problems)
         here: tuple[tuple[str, ...], ...] | None = within  # None: inside a Match, whose Includes name no hosts
-        for number, line in enumerate(decode_file(raw, _LIMIT_BYTES, problems).splitlines(), 1):
+        for number, line in enumerate(text.splitlines(), 1):
             keyword, words = _keyword_and_arguments(line, number, problems)
             if keyword == "host":
                 patterns = tuple(word for argument in words for word in argument.split(",") if word)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic_core import ErrorDetails, SchemaValidator, ValidationError
 
@@ -14,6 +15,8 @@ from bot.domain.problems import Problems
 from bot.domain.safe_text import one_line
 from bot.library.document import Document, KeyPath
 from bot.library.shapes import SLUG, CauseFile, PlaybookShape, shape_of_table, table
+
+T = TypeVar("T")
 
 _MESSAGES = {
     "list_type": "should be a list: [first, second]",
@@ -26,6 +29,10 @@ _MESSAGES = {
     "string_too_long": "is too long",
     "too_long": "is too long",
 }
+_NOT_EMPTY: Mapping[type[Any], str] = {
+    PlaybookShape: "a playbook has at least a name, title, version, probes and causes",
+    CauseFile: "zombie playbooks new NAME writes one to begin with",
+}
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 _BY_KEY = {"limit": 'should be a time like "4s"', "output_limit": 'should be a size like "64kB"'}
 
@@ -35,35 +42,20 @@ def _validator(kind: type[Any]) -> SchemaValidator:
     return SchemaValidator(table(kind))
 
 
-def check(document: Document, problems: Problems) -> PlaybookShape:
-    """Return the shape of a playbook's file.
+def check(document: Document, problems: Problems, kind: type[T]) -> T:
+    """Return a file's data as that shape: a playbook's, or a cause's.
 
     Raises: the problems' error, with a line for each problem.
     """
     if document.data is None:
-        problems.fail(0, "the file is empty; a playbook has at least a name, title, version, probes and causes")
-    shape: PlaybookShape = _checked(document, problems, PlaybookShape)
-    return shape
-
-
-def check_cause(document: Document, problems: Problems) -> CauseFile:
-    """Return the shape of a cause's file.
-
-    Raises: the problems' error, with a line for each problem.
-    """
-    if document.data is None:
-        problems.fail(0, "the file is empty; zombie playbooks new NAME writes one to begin with")
-    shape: CauseFile = _checked(document, problems, CauseFile)
-    return shape
-
-
-def _checked(document: Document, problems: Problems, kind: type[Any]) -> Any:
+        problems.fail(0, f"the file is empty; {_NOT_EMPTY[kind]}")
     try:
-        return _validator(kind).validate_python(document.data)  # type: ignore[arg-type]  # a class is hashable
+        checked: T = _validator(kind).validate_python(document.data)  # type: ignore[arg-type]  # a class is hashable
     except ValidationError as error:
         for fault in error.errors(include_url=False):
             _add_fault(fault, document, problems, kind)
         raise problems.error() from None
+    return checked
 
 
 def _add_fault(fault: ErrorDetails, document: Document, problems: Problems, kind: type[Any]) -> None:

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import yaml
@@ -22,7 +23,7 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from bot.domain.problems import Problems
+from bot.domain.problems import Problems, read_file
 from bot.domain.safe_text import safe
 
 KeyPath: TypeAlias = tuple[str | int, ...]
@@ -62,6 +63,14 @@ class Document:
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
+
+
+def read_document_file(path: Path, what: str, problems: Problems) -> Document:
+    """Read and parse a file; `what` names it where it cannot be read.
+
+    Raises: as `read_document`; also when the file cannot be read, or is too large.
+    """
+    return read_document(read_file(path, what, LIMIT_BYTES, problems), problems)
 
 
 def read_document(text: str, problems: Problems, loader: Any = _LOADER) -> Document:

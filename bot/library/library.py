@@ -14,11 +14,11 @@ from bot.domain.errors import PlaybookError, UnknownPlaybook
 from bot.domain.nearest import did_you_mean
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe
-from bot.domain.problems import Problems, decode_file
+from bot.domain.problems import Problems
 from bot.domain.safe_text import one_line
 from bot.library.assembly import Assembled, Tables, assemble
 from bot.library.checker import check
-from bot.library.document import LIMIT_BYTES, Document, read_document
+from bot.library.document import LIMIT_BYTES, Document, read_document_file
 from bot.library.remedies import actions_for_playbooks
 from bot.library.shapes import PlaybookShape
 
@@ -143,13 +143,8 @@ class Library:
 
     def _read_draft(self, path: Path) -> _Draft:
         problems = Problems(str(path), PlaybookError)
-        try:
-            with path.open("rb") as file:
-                raw = file.read(LIMIT_BYTES + 1)
-        except OSError as error:
-            problems.fail(0, f"the playbook cannot be read: {error.strerror}")
-        document = read_document(decode_file(raw, LIMIT_BYTES, problems), problems)
-        return _Draft(path, check(document, problems), document)
+        document = read_document_file(path, "the playbook", problems)
+        return _Draft(path, check(document, problems, PlaybookShape), document)
 
     def _assembled(self) -> tuple[Mapping[str, Playbook], Mapping[str, PlaybookError]]:
         """Return the playbooks, and why others cannot be assembled; for each name the latest counts."""

@@ -97,7 +97,7 @@ def test_open_quote_elsewhere_is_left_to_the_ssh_library(tmp_path: Path) -> None
 
 def test_missing_configuration_is_named(tmp_path: Path) -> None:
     (tmp_path / "inventory.toml").write_text('[ssh]\nconfig = "gone"\n')
-    with pytest.raises(InventoryError, match=r"gone: cannot be read: No such file"):
+    with pytest.raises(InventoryError, match=r"gone: the configuration cannot be read: No such file"):
         Inventory.load(tmp_path / "inventory.toml")
 
 
