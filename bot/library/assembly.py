@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from bot.domain.action import Action
 from bot.domain.cause import Cause, Threshold
@@ -17,6 +18,8 @@ from bot.library.document import Document
 from bot.library.kinds import ValueKind
 from bot.library.remedies import remedy_fault
 from bot.library.shapes import CauseShape, ConditionShape, PlaybookShape
+
+T = TypeVar("T")
 
 # A name without its type would match no unit; for the types see systemd.unit(5).
 _UNIT_PATTERN = re.compile(
@@ -96,7 +99,11 @@ class _Assembly:
         self._parent = parent.playbook if parent is not None else None
         self._known_probes, self._known_causes, self._actions = tables.probes, tables.causes, tables.actions
         self._problems = problems
-        self._all_but = AllBut.of(shape, self._parent)
+        self._named = {*(shape.probes or ()), *(shape.causes or ())}  # here, or in the playbook that it extends
+        if self._parent is not None and shape.probes is None:
+            self._named |= {probe.name for probe in self._parent.probes}
+        if self._parent is not None and shape.causes is None:
+            self._named |= {used.cause.name for used in self._parent.causes}
         self.own_kinds: dict[str, Mapping[str, ValueKind]] = dict(parent.own_kinds) if parent is not None else {}
 
     def _add_problem(self, says: str, *path: str | int) -> None:
@@ -113,6 +120,12 @@ class _Assembly:
             elif name in {*(self._shape.probes or ()), *(self._shape.causes or ())}:
                 self._add_problem(f"{name} is named in all_but and elsewhere", "all_but", index)
 
+    def _others(self, known: Mapping[str, T]) -> dict[str, T]:
+        """What the playbook takes without naming it: with `all_but`, every other of the program's list."""
+        if self._shape.all_but is None:
+            return {}
+        return {name: each for name, each in known.items() if name not in self._named.union(self._shape.all_but)}
+
     # --- probes
 
     def probes(self) -> dict[str, Probe]:
@@ -127,8 +140,7 @@ class _Assembly:
                 self._add_problem(f"{name} is named twice", "probes", index)
             else:
                 probes[name] = available[name]
-        taken = self._all_but.probes(self._known_probes) if self._all_but is not None else {}
-        probes = {**probes, **taken, **own}
+        probes = {**probes, **self._others(self._known_probes), **own}
         if not probes and not self._shape.probes:
             self._add_problem(
                 "there are no probes; name some under probes, or extend a playbook that has them", "probes"
@@ -156,8 +168,16 @@ class _Assembly:
         return own
 
     def must_read(self, probes: Mapping[str, Probe], causes: Sequence[ConfiguredCause]) -> tuple[str, ...]:
-        taken = self._all_but.must_read(causes) if self._all_but is not None else ()
-        return tuple(dict.fromkeys((*self._named_must_read(probes), *taken)))
+        taken = causes if self._shape.all_but is not None else ()
+        # What causes that can be critical need, where probe or cause was not named: its author did not know them.
+        needed = (
+            name
+            for used in taken
+            if used.cause.worst is Status.CRITICAL
+            for name in used.cause.probes
+            if not {name, used.cause.name} <= self._named
+        )
+        return tuple(dict.fromkeys((*self._named_must_read(probes), *needed)))
 
     def _named_must_read(self, probes: Mapping[str, Probe]) -> tuple[str, ...]:
         given = self._shape.must_read
@@ -199,9 +219,10 @@ class _Assembly:
                 cause = self._known_causes[name]
                 self._check_probes_of(cause, probes, *path)
                 used_causes[name] = self._configured_cause(cause, shape or CauseShape(), inherited.get(name), path)
-        taken = self._all_but.causes(self._known_causes, probes) if self._all_but is not None else {}
-        for name, cause in {**taken, **_rows_left_out(self._known_causes, probes)}.items():
-            used_causes[name] = self._configured_cause(cause, CauseShape(), inherited.get(name), ("all_but",))
+        taken = {**self._others(self._known_causes), **_rows_left_out(self._known_causes)}
+        for name, cause in taken.items():
+            if probes.keys() >= set(cause.probes):
+                used_causes[name] = self._configured_cause(cause, CauseShape(), inherited.get(name), ("all_but",))
         return tuple(used_causes.values())
 
     def _check_probes_of(self, cause: Cause, probes: Mapping[str, Probe], *path: str | int) -> None:
@@ -304,55 +325,9 @@ class _Assembly:
         )
 
 
-def _rows_left_out(causes: Mapping[str, Cause], probes: Mapping[str, Probe]) -> dict[str, Cause]:
-    """Return what stands for rows of a site's tables that are left out, of readings that this playbook has."""
-    rows = {name: cause for name, cause in causes.items() if cause.left_out and cause.probes}
-    return {name: row for name, row in rows.items() if probes.keys() >= set(row.probes)}
-
-
-# --- What a playbook takes without naming it: with `all_but`, every other probe and cause of the program
-
-
-@dataclass(frozen=True, slots=True)
-class AllBut:
-    """The probes and causes that are taken too.
-
-    Shape: `left_out` are the names in `all_but`; `named` are the probes and causes that the playbook, or the one that
-    it extends, names.
-    """
-
-    left_out: frozenset[str]
-    named: frozenset[str]
-
-    @classmethod
-    def of(cls, shape: PlaybookShape, parent: Playbook | None) -> AllBut | None:
-        """Return what the playbook takes without naming it, None if it takes only what it names."""
-        if shape.all_but is None:
-            return None
-        named = {*(shape.probes or ()), *(shape.causes or ())}
-        if parent is not None and shape.probes is None:
-            named |= {probe.name for probe in parent.probes}
-        if parent is not None and shape.causes is None:
-            named |= {used.cause.name for used in parent.causes}
-        return cls(frozenset(shape.all_but), frozenset(named))
-
-    def probes(self, known: Mapping[str, Probe]) -> dict[str, Probe]:
-        """Return the probes that are taken, in the order of the program's list."""
-        return {name: probe for name, probe in known.items() if name not in self.left_out | self.named}
-
-    def causes(self, known: Mapping[str, Cause], probes: Mapping[str, Probe]) -> dict[str, Cause]:
-        """Return the causes that are taken, in the order of the program's list: those whose probes are all asked."""
-        rest = {name: cause for name, cause in known.items() if name not in self.left_out | self.named}
-        return {name: cause for name, cause in rest.items() if probes.keys() >= set(cause.probes)}
-
-    def must_read(self, causes: Sequence[ConfiguredCause]) -> Iterator[str]:
-        """Yield what has to be read for causes that can be critical, where probe or cause was not named.
-
-        The playbook's own `must_read` cannot name what its author did not know.
-        """
-        for used in causes:
-            if used.cause.worst is Status.CRITICAL:
-                yield from (name for name in used.cause.probes if not {name, used.cause.name} <= self.named)
+def _rows_left_out(causes: Mapping[str, Cause]) -> dict[str, Cause]:
+    """Return what stands for rows of a site's tables that are left out."""
+    return {name: cause for name, cause in causes.items() if cause.left_out and cause.probes}
 
 
 # --- The value of a threshold as somebody wrote it: in the unit that its name says, and readable
