@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
+import asyncio
+import os
+import signal
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import AsyncMock
 
+import pytest
+
+from bot.extras.waves import command, wiring
 from bot.extras.waves.chat_card import RESUME, dialog_words
 from bot.extras.waves.events import TurnOutcome, WaveStopped
-from bot.extras.waves.wave import Turn, WaveState, why_stop
+from bot.extras.waves.wave import Turn, Wave, WaveState, why_stop
 from bot.extras.waves.words import WavePlans, interrupted_lines
 from tests.unit.extras.waves.test_chat_card import AT, of_nodes, wave
 
@@ -21,6 +31,28 @@ def test_interrupted_wave_that_runs_says_that_its_approval_lives_on_and_how_to_e
     assert "zombie wave stop wave-abcd" in told
     for over in (wave(WaveState.STOPPED), wave(WaveState.COMPLETED)):
         assert interrupted_lines(over) == ("zombie: interrupted",)
+
+
+def test_who_interrupts_a_wave_that_is_run_here_is_told_how_it_stands(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    running = wave(WaveState.RUNNING)
+
+    async def interrupted(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(60)
+
+    async def find(_: str) -> Wave:
+        return running
+
+    monkeypatch.setattr(wiring, "run_here", interrupted)
+    parts: Any = SimpleNamespace(
+        service=SimpleNamespace(find=find), acting=SimpleNamespace(cluster=SimpleNamespace(close=AsyncMock()))
+    )
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(command._run_wave(parts, running.id, argparse.Namespace(environ={})))
+    assert "the wave is still approved" in capsys.readouterr().err
+    parts.acting.cluster.close.assert_awaited_once()
 
 
 def test_every_pod_that_a_drain_moves_stands_in_terminal_and_file() -> None:
