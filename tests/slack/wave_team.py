@@ -121,8 +121,7 @@ class Fleet:
 
     def _fleet_desk(self) -> FleetRunner:
         def run_of(nodes: Sequence[Node], selected: int, sweep: Sweep) -> FleetRun:
-            triage: Any = None  # the reader stands in for it
-            return FleetRun(tuple(nodes), selected, sweep, triage, elsewhere=self.reader)
+            return FleetRun(tuple(nodes), selected, sweep, self.reader)
 
         stage: Any = self.team.stage
         means: Any = SimpleNamespace(sweep=run_of, sampling=Sampling(5))  # nothing is compared here

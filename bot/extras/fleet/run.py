@@ -34,16 +34,14 @@ class Reads(Protocol):
 class FleetRun:
     """A running sweep. `answers` grow as they come, and stay when it is stopped.
 
-    Shape: of `selected` nodes, `nodes` are asked. `triage` reads and judges a node; `elsewhere`
-    lets workers read them instead.
+    Shape: of `selected` nodes, `nodes` are asked, `parallel` at once.
     """
 
     nodes: tuple[Node, ...]
     selected: int
     sweep: Sweep
-    triage: Triage
+    reader: Reads
     parallel: int = MOST_AT_ONCE
-    elsewhere: Reads | None = None
     answers: list[NodeAnswer] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -61,8 +59,7 @@ class FleetRun:
             heard(answer)
 
         try:
-            reader = self.elsewhere or ChunkReader(self.triage, self.sweep, self.parallel)
-            await reader.answers(self.nodes, came)
+            await self.reader.answers(self.nodes, came)
         finally:
             self.seconds = loop.time() - began
 

@@ -37,7 +37,6 @@ from bot.extras.fleet.settings import WorkersSettings
 from bot.extras.fleet.sweep import NodeAnswer, Sweep
 from bot.extras.fleet.worker_messages import SweepQuestion
 from bot.inventory import Inventory
-from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage
 from bot.seats import KeepsFacts
 from bot.settings import Settings
@@ -68,16 +67,20 @@ class SweepDependencies:
 
     def sweep(self, nodes: Sequence[Node], selected: int, sweep: Sweep) -> FleetRun:
         """Return the run of a sweep. Raises: SchedulerError when its scheduler may not be used."""
-        mutes = self.mutes if sweep.is_full else None
-        triage = self._triage(sweep, draining(self.settings), mutes)
-        elsewhere = self._scheduler_reader(sweep, triage) or self._pooled_reader(nodes, sweep, triage)
-        return FleetRun(tuple(nodes), selected, sweep, triage, self.parallel, elsewhere)
+        window = self.sampling.window if sweep.needs_window else timedelta(0)
+        deadline = self.settings.deadline or DEADLINE_BEYOND_WINDOW + window
+        drains, mutes = draining(self.settings), self.mutes if sweep.is_full else None
+        triage = Triage(self.transport, ACTIONS, now, self.sampling, deadline, draining=drains, mutes=mutes)
+        reader = (
+            self._scheduler_reader(sweep, triage)
+            or self._pooled_reader(nodes, sweep, triage)
+            or ChunkReader(triage, sweep, self.parallel)
+        )
+        return FleetRun(tuple(nodes), selected, sweep, reader, self.parallel)
 
     def facts(self, nodes: Sequence[Node], playbook: Playbook) -> FleetRun:
         """Return the run that reads facts for comparing nodes. Raises: SchedulerError, as `sweep`."""
-        sweep = Sweep.of_facts(playbook)
-        triage = self._triage(sweep)
-        return FleetRun(tuple(nodes), len(nodes), sweep, triage, self.parallel, self._scheduler_reader(sweep, triage))
+        return self.sweep(nodes, len(nodes), Sweep.of_facts(playbook))
 
     def _scheduler_reader(self, sweep: Sweep, triage: Triage) -> Reads | None:
         """Return the reader that uses a scheduler's workers; None without a scheduler: then nodes are read here.
@@ -97,12 +100,6 @@ class SweepDependencies:
 
     def _question(self, sweep: Sweep, triage: Triage) -> SweepQuestion:
         return SweepQuestion.of(sweep, program_name(), self.settings.samples, triage.deadline)
-
-    def _triage(self, sweep: Sweep, drains: DrainSettings | None = None, mutes: MuteRecord | None = None) -> Triage:
-        window = self.sampling.window if sweep.needs_window else timedelta(0)
-        deadline = self.settings.deadline or DEADLINE_BEYOND_WINDOW + window
-        draining = drains or DrainSettings()
-        return Triage(self.transport, ACTIONS, now, self.sampling, deadline, draining=draining, mutes=mutes)
 
     def _pooled_reader(self, nodes: Sequence[Node], sweep: Sweep, triage: Triage) -> PooledReader | None:
         """Return the reader with processes beside; None where these would not pay.

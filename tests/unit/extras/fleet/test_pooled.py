@@ -9,16 +9,16 @@ from datetime import timedelta
 import pytest
 
 from bot.extras.fleet.run import ChunkReader, Reads
-from bot.extras.fleet.runner import SweepDependencies
+from bot.extras.fleet.runner import PooledReader, SweepDependencies
 from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome, Sweep
 from bot.settings import Settings
 from tests.unit.app.test_evaluation_pool import NAMES, PLAYBOOK, Recorded, what
 
 
-def beside(sweep: Sweep) -> Reads | None:
+def reader_of(sweep: Sweep) -> Reads:
     nodes = what(NAMES).nodes
     means = SweepDependencies(Settings(deadline=timedelta(seconds=20)), Recorded(), parallel=4)
-    return means.sweep(nodes, len(nodes), sweep).elsewhere
+    return means.sweep(nodes, len(nodes), sweep).reader
 
 
 @pytest.mark.parametrize("wants_facts", [False, True])
@@ -27,8 +27,8 @@ async def test_answers_of_a_sweep_made_beside_are_those_that_are_made_here(
 ) -> None:
     monkeypatch.setattr("bot.extras.fleet.runner.worker_count", lambda nodes, cores: 2)
     sweep, asked = replace(Sweep.of(PLAYBOOK, full=True), wants_facts=wants_facts), what(NAMES)
-    reader = beside(sweep)
-    assert reader is not None
+    reader = reader_of(sweep)
+    assert isinstance(reader, PooledReader)
     heard: list[NodeAnswer] = []
     there = await reader.answers(asked.nodes, heard.append)
     here = await ChunkReader(asked.triage, sweep, 4).answers(asked.nodes)
@@ -47,5 +47,5 @@ async def test_answers_of_a_sweep_made_beside_are_those_that_are_made_here(
 
 def test_single_look_is_not_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bot.extras.fleet.runner.worker_count", lambda nodes, cores: 2)
-    assert beside(Sweep.of(PLAYBOOK)) is None
-    assert beside(Sweep.of(PLAYBOOK, ["io-stall"])) is not None
+    assert isinstance(reader_of(Sweep.of(PLAYBOOK)), ChunkReader)
+    assert isinstance(reader_of(Sweep.of(PLAYBOOK, ["io-stall"])), PooledReader)
