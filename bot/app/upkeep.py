@@ -35,7 +35,6 @@ class Upkeep:
                 await self.decisions.resume_unfinished()
                 await self.cards.resume_storms()
                 await self.cards.remind(now(), self.engine.mine)
-                await self.cards.tick(now(), self.engine.mine)
                 if posts := await self.poster.sweep():
                     self.log("taken_up", posts=posts)
             except LedgerError as error:

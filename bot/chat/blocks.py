@@ -79,7 +79,7 @@ def step_blocks(plan: PlanView) -> Iterator[Block]:
 
 
 def _step_line(step: StepView) -> Pieces:
-    pieces = (Bold(clipped(step.words, 200)), clipped(f" — {step.outcome_so_far}", SAID * 2))
+    pieces = (Bold(clipped(step.words, 200)), clipped(f" — {step.outcome}", SAID * 2))
     if step.since is not None:
         return (*pieces, ", since ", Instant(step.since, exact=True))
     return (*pieces, *(piece for seen in step.seen for piece in (". ", Code(seen))))

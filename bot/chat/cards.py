@@ -13,13 +13,13 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from bot.chat.card import incident_card
-from bot.chat.card_times import PROGRESS, Reminder, has_running_time_changed, reminders
 from bot.chat.clicks import Click
 from bot.chat.document import Document
 from bot.chat.post_state import CARD, MessageTarget, card_target, request_id
 from bot.chat.poster import Poster
 from bot.chat.rate_limiter import FIRST, VERDICT
 from bot.chat.remembered import BoundedDict
+from bot.chat.reminders import Reminder, reminders
 from bot.chat.service import is_delivered
 from bot.chat.storm_board import StormBoard
 from bot.chat.thread import ThreadReplies, details
@@ -46,6 +46,7 @@ from bot.view.view import GroupView, group_view, is_alarm
 REMEMBERED = 2000  # cards of which it is known what they show, and requests with a known place
 FEW = 5  # nodes of an alert's card that all get details; of more, only unhealthy nodes do
 LATE = timedelta(minutes=10)  # a node that joins a card this late is announced in the channel
+PROGRESS = (State.ACTING, State.VERIFYING)
 _IN_PROGRESS = "progress"  # the wording of a card whose nodes are read: no wording is like it
 
 
@@ -53,15 +54,13 @@ _IN_PROGRESS = "progress"  # the wording of a card whose nodes are read: no word
 class _Shown:
     """What a card shows, as far as this program knows: its last wording, and as of when.
 
-    Shape: `open` are its incidents until all have ended, for the clock. `seconds_at` is up to when its seconds are
-    counted, `head` the record's head on it once the incidents `closed` have ended. Wordings are made under `lock`, in
-    the order of the requests.
+    Shape: `open` are its incidents until all have ended, for reminders. `head` is the record's head on it once the
+    incidents `closed` have ended. Wordings are made under `lock`, in the order of the requests.
     """
 
     wording: str = ""
     as_of: datetime | None = None
     open: Sequence[Incident] = ()
-    seconds_at: datetime | None = None
     head: str = ""
     closed: tuple[str, ...] = ()
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -162,7 +161,7 @@ class ChatCards:
             shown.as_of = as_of
             shown.open = () if all(incident.ended for incident in group) else group
             spot = await self._card_target(group)
-            context = self._context_of(shown, group) if spot is not None else self.view
+            context = self._context_of(group) if spot is not None else self.view
             if (board := self._boards.get(name)) is not None:
                 board.shows(group, context)
                 context, group = board.context, board.group
@@ -307,7 +306,7 @@ class ChatCards:
         await self._poster.enqueue(name, CARD, spot, message, rank=VERDICT)
         shown.wording = message.wording
 
-    # --- while somebody decides, and with the clock
+    # --- while somebody decides, and reminders
 
     @contextlib.asynccontextmanager
     async def checking(self, card: CardRecord, incidents: Sequence[str], by: str) -> AsyncIterator[None]:
@@ -362,16 +361,6 @@ class ChatCards:
         if sent is None:
             return f"To write the report: zombie report {incident.id}"
         return "The report comes into this card's thread." if sent else "The report is in this card's thread."
-
-    async def tick(self, now: datetime, mine: Collection[str]) -> None:
-        """Update on these cards how long their steps have run, where that has changed.
-
-        Raises: LedgerError when the record cannot be read.
-        """
-        for name, shown in [*self._cards.items()]:
-            if name in mine and has_running_time_changed(shown.open, now, shown.seconds_at):
-                shown.seconds_at = now
-                await self.show(await self.group(name))
 
     async def resume_storms(self) -> None:
         """Take up the messages of storms that nobody shows. Raises: LedgerError when the record cannot be read."""
@@ -449,14 +438,13 @@ class ChatCards:
             shown.closed = closed
         return group_view(group, replace(context, head=shown.head))
 
-    def _context_of(self, shown: _Shown, group: Sequence[Incident]) -> ViewContext:
+    def _context_of(self, group: Sequence[Incident]) -> ViewContext:
         return replace(
             self.view,
             checking=self._checking,
             working=self._working,
             waits_for={each.id: self._notices.waits_for(each.id) for each in group},
             undoes={each.id: words for each in group if (words := self.words.plan(self.words.undo(each)))},
-            now=shown.seconds_at,
         )
 
     # --- where it is shown

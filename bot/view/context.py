@@ -34,7 +34,7 @@ class ViewContext:
     Shape: without a `policy` the view does not say who may approve, and until when. `head` is the record's, as
     `SEQ:HASH`, for cards that close. By incident: `checking` is who said yes while the node is read again, `working`
     what a pressed button does now, `waits_for` what holds up an approved plan; `undoes` what an undo would bring back,
-    where it can. With `now` the view also says how long a running step has run. By node: `progress` says how far the
+    where it can. By node: `progress` says how far the
     reading is, `fresh` is a verdict that is not on record yet. `links` are the templates of `[links]` by name. `absent`
     are buttons of extras that are left out; `asks` are their questions on a closed card. `chat` is where people decide.
     """
@@ -49,7 +49,6 @@ class ViewContext:
     progress: Mapping[str, ReadingProgress] = field(default_factory=dict)
     fresh: Mapping[str, Verdict] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
-    now: datetime | None = None
     absent: frozenset[str] = frozenset()
     asks: tuple[ClosingQuestion, ...] = ()
     chat: str = "Slack"

@@ -40,9 +40,8 @@ class StepView:
     """A step: what it does, what that means for the node, and its outcome.
 
     Shape: `since` is set while it runs; `seen` is its proof, or what was seen instead. `also` is what else it does
-    on the node: part of what is approved, so never shortened. `lasts` is how long it has run, while it runs and where
-    that is counted. `verb` is what it does, in a word. `journal` is what
-    is run on the node before each command; empty where an API does it, or nobody is asked.
+    on the node: part of what is approved, so never shortened. `verb` is what it does, in a word. `journal`
+    is what is run on the node before each command; empty where an API does it, or nobody is asked.
     """
 
     number: int
@@ -53,7 +52,6 @@ class StepView:
     since: datetime | None = None
     seen: tuple[str, ...] = ()
     also: str = ""
-    lasts: timedelta = timedelta(0)
     verb: str = ""
     journal: str = ""
 
@@ -61,11 +59,6 @@ class StepView:
     def lines(self) -> tuple[str, ...]:
         """Every line that is run, in order: each command, and before it what tells the node's journal."""
         return tuple(line for command in self.commands for line in (self.journal, command) if line)
-
-    @property
-    def outcome_so_far(self) -> str:
-        """The outcome, and how long the step has run."""
-        return f"{self.outcome} for {span_words(self.lasts)}" if self.lasts else self.outcome
 
     @property
     def done(self) -> str:
@@ -77,7 +70,7 @@ class StepView:
     @property
     def sentence(self) -> str:
         """The outcome as a sentence."""
-        return f"Step {self.number}, {self.words}: {self.outcome_so_far}."
+        return f"Step {self.number}, {self.words}: {self.outcome}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,26 +283,6 @@ def unread_words(ends: PlanImpact) -> str:
         return ""
     named = ", ".join(f"{one_line(each.probe, 40)} ({one_line(each.reason, 160)})" for each in ends.unread)
     return f"What else ends is not known: {named} could not be read."
-
-
-def with_running_time(plan: PlanView, now: datetime | None) -> PlanView:
-    """Return the plan; its running step says how long it has run."""
-    steps = (replace(step, lasts=lasting(step.since, now)) if step.since is not None else step for step in plan.steps)
-    return replace(plan, steps=tuple(steps))
-
-
-def lasting(since: datetime, now: datetime | None) -> timedelta:
-    """Return how long something has run, rounded down: to 10 s, from 2 min to 30 s, from 10 min to minutes.
-
-    Example:
-    >>> from datetime import UTC
-    >>> began = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
-    >>> [lasting(began, began + timedelta(seconds=after)).seconds for after in (9, 41, 140, 700)]
-    [0, 40, 120, 660]
-    """
-    seconds = int((now - since).total_seconds()) if now is not None else 0
-    pace = 10 if seconds < 120 else 30 if seconds < 600 else 60
-    return timedelta(seconds=max(0, seconds - seconds % pace))
 
 
 def _bound_to(binds: Mapping[str, str]) -> str:

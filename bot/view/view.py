@@ -22,7 +22,7 @@ from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.view.before_after import FigureRow, before_and_after
 from bot.view.context import ClosingQuestion, ViewContext
 from bot.view.growth_words import growth_words
-from bot.view.plan_words import SAID, PlanView, PlanWords, with_running_time
+from bot.view.plan_words import SAID, PlanView, PlanWords
 from bot.view.standing import (
     Choice,
     approvals_sentence,
@@ -218,7 +218,6 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
     # What acts keeps its verdict, also where the node is read again for another alert.
     verdict = incident.verdict if incident.has_begun else context.fresh.get(incident.node, incident.verdict)
     plan = context.words.of_incident(incident, verdict)
-    plan = with_running_time(plan, context.now) if plan is not None else None
     state = incident.state
     if state is State.OPENED and verdict is not None:
         state = State.TRIAGED  # it will be on record in a moment

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
-from bot.chat.card_times import has_running_time_changed, reminders
+from bot.chat.reminders import reminders
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.surfaces.slack.drawing import draw
@@ -64,16 +64,3 @@ def test_what_is_decided_or_part_of_a_wave_is_not_reminded_of() -> None:
     for state in (State.DECLINED, State.ACTING, State.RESOLVED, State.EXPIRED, State.TRIAGED):
         assert list(reminders([replace(told(*WAYS[state]), id="incident-1")], POLICY)) == []
     assert list(reminders([replace(waiting(1), wave="wave-1")], POLICY)) == []
-
-
-def test_seconds_move_at_a_calm_pace_and_only_while_nobody_is_waited_for() -> None:
-    running = told(*WAYS[State.ACTING])
-    began = running.steps[-1].started_at
-    assert not has_running_time_changed([running], began + timedelta(seconds=9), None)
-    assert has_running_time_changed([running], began + timedelta(seconds=41), None)
-    assert not has_running_time_changed([running], began + timedelta(seconds=49), began + timedelta(seconds=41))
-    assert not has_running_time_changed([running, waiting(1)], began + timedelta(seconds=41), None)
-    assert has_running_time_changed([running, told(*WAYS[State.RESOLVED])], began + timedelta(seconds=41), None)
-    before = began - timedelta(seconds=35)  # the seconds of an earlier step were counted up to then
-    assert not has_running_time_changed([running], began + timedelta(seconds=9), before)
-    assert not has_running_time_changed([told(*WAYS[State.VERIFYING])], began + timedelta(hours=1), None)

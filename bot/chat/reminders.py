@@ -1,8 +1,7 @@
-"""What changes on a card with the clock: the seconds of a running step, and a reminder that nobody has decided.
+"""A reminder that nobody has decided.
 
-The seconds change often at first, less often later. The reminder comes into the card's thread when half of the time to
-decide is over; once for plans that were proposed together, also across restarts and replicas. It notifies only the
-people whom the policy names: no group, and no channel.
+It comes into the card's thread when half of the time to decide is over; once for plans that were proposed together,
+also across restarts and replicas. It notifies only the people whom the policy names: no group, and no channel.
 """
 
 from __future__ import annotations
@@ -16,11 +15,9 @@ from bot.domain.incident import Incident
 from bot.domain.policy import Policy, person_of
 from bot.domain.safe_text import listed, one_line
 from bot.domain.transitions import State
-from bot.view.plan_words import lasting
 from bot.view.words import Instant, Person, Piece, Sentence, in_chat
 
 MOST_NAMED = 5
-PROGRESS = (State.ACTING, State.VERIFYING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +69,3 @@ def _people_to_remind(waiting: Sequence[Incident], policy: Policy) -> list[str]:
     asked = {asker for incident in waiting for asker in incident.askers} if not policy.self_approval else set()
     away = {person_of(by) for by in (*spoken, *asked)}
     return [by for by in sorted(policy.approvers) if in_chat(by) and person_of(by) not in away][:MOST_NAMED]
-
-
-def has_running_time_changed(group: Sequence[Incident], now: datetime, shown: datetime | None) -> bool:
-    """True if a card says otherwise at this instant how long its steps have run than it did at the instant `shown`.
-
-    A card that also waits for people is left alone until it changes.
-    """
-    if not all(incident.ended or incident.state in PROGRESS for incident in group):
-        return False
-    starts = [step.started_at for incident in group if (step := incident.step_under_way) is not None]
-    return any(lasting(since, now) != lasting(since, shown) for since in starts)
