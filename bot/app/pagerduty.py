@@ -198,7 +198,7 @@ def serving_pagerduty(
 
     async def tell(name: str, says: str) -> None:
         if channel:
-            await poster.enqueue(name.lower(), CARD, MessageTarget(channel, patient=True), Document(says))
+            await poster.enqueue(name.lower(), CARD, MessageTarget(channel), Document(says))
             poster.mark_finished(name.lower())
 
     return pagerduty_parts(settings, stores, log, tell, arrivals)

@@ -27,16 +27,11 @@ Say: TypeAlias = Callable[[], Document | Message]
 
 @dataclass(frozen=True, slots=True)
 class MessageTarget:
-    """Where a part belongs.
-
-    Shape: `answer_at` is the response address of the slash command that asked for it. `patient`: nobody waits for it,
-    as with an alert's card; such posts keep a distance, also from posts of other programs.
-    """
+    """Where a part belongs; `answer_at` is the response address of the slash command that asked for it."""
 
     channel: str
     thread_ts: str = ""
     answer_at: str = field(default="", repr=False)  # who has it can answer there
-    patient: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +96,7 @@ class PostState:
         if self.above is None or self.above.place is None:
             return self.target
         thread = self.above.target.thread_ts or self.above.place.ts
-        return MessageTarget(self.above.place.channel, thread, self.target.answer_at, self.target.patient)
+        return MessageTarget(self.above.place.channel, thread, self.target.answer_at)
 
     async def wait_between_edits(self, every: float, clock: Seconds) -> None:
         """Wait a moment, so that several progress changes become a single edit; a pending delivery does not wait."""
@@ -216,15 +211,13 @@ def as_post(card: str, name: str, target: MessageTarget, message: Message, under
     content: dict[str, Any] = {"text": message.text, "blocks": list(message.blocks)}
     content |= {"thread_ts": target.thread_ts, "answer_at": target.answer_at}
     content |= {"broadcast": True} if message.broadcast else {}
-    content |= {"patient": True} if target.patient else {}
     return Post(card, name, target.channel, content, under)
 
 
 def restored_post(due: DuePost) -> PostState:
     """Return a part from the outbox, after a restart."""
     content: Mapping[str, Any] = due.post.content
-    where = (str(content.get("thread_ts", "")), str(content.get("answer_at", "")), bool(content.get("patient")))
-    target = MessageTarget(due.post.channel, *where)
+    target = MessageTarget(due.post.channel, str(content.get("thread_ts", "")), str(content.get("answer_at", "")))
     if due.thread is not None:
         target = replace(target, channel=due.thread.channel, thread_ts=target.thread_ts or due.thread.ts)
     message = message_of(content)
@@ -246,4 +239,4 @@ def card_target(incident: Incident) -> MessageTarget | None:
         return MessageTarget(channel, "" if thread == "-" else thread) if rest else None
     if not is_alarm(incident.alert) or incident.storm or not incident.channel:
         return None
-    return MessageTarget(incident.channel, patient=True)
+    return MessageTarget(incident.channel)

@@ -15,7 +15,7 @@ from datetime import timedelta
 from bot.chat.document import Document
 from bot.chat.pictures import Pictures
 from bot.chat.post_state import CARD, MessageTarget, PendingDelivery, PostState, PostStates, Say, as_post, restored_post
-from bot.chat.rate_limiter import LAST, SUMMARY, VERDICT, ChannelTurns, RateLimiter
+from bot.chat.rate_limiter import LAST, VERDICT, ChannelTurns, RateLimiter
 from bot.chat.service import (
     ChatService,
     Delivered,
@@ -66,7 +66,7 @@ class Poster:
         self._parts = PostStates()
         # Every open card needs an edit for its verdict: progress may use the rest.
         self._edits = RateLimiter(EDITS, timing.edits_span, timing.clock, lambda: self._parts.open)
-        self._posts = ChannelTurns(outbox, timing)
+        self._posts = ChannelTurns(timing)
         self._unsure = set[str]()  # cards of which the outbox could not say whether they are posted
 
     @property
@@ -302,9 +302,6 @@ class Poster:
             return
         if part.place is None:
             await self._posts.of(part.resolved_target.channel).wait_for_turn(lambda: part.post_rank)
-            # A summary waits for no slot: other programs have reserved the next slots for the cards that it sums up.
-            if part.resolved_target.patient and part.post_rank != SUMMARY:
-                await self._posts.apart(part.resolved_target.channel)
         else:
             await part.wait_between_edits(self._timing.edit_every, self._timing.clock)
             await self._edits.wait_for_turn(lambda: part.pending.rank if part.pending is not None else LAST)

@@ -1,20 +1,16 @@
-"""When a message may go: within a chat's limits, decisions before progress, and apart from other programs' posts."""
+"""When a message may go: within a chat's limits, and decisions before progress."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TypeAlias
 
 from bot.chat.service import Timing
 from bot.domain.contracts import Seconds
-from bot.domain.errors import LedgerError
-from bot.ledger import Outbox
 
 SUMMARY = -1  # a message that sums up many cards goes before them
 FIRST = 0  # decisions and their outcome, and cards before their details
@@ -103,10 +99,9 @@ CHANNELS_REMEMBERED = 100
 
 
 class ChannelTurns:
-    """When the next message may be posted in each channel: within the limits, apart from other programs' posts."""
+    """When the next message may be posted in each channel, within the chat's limits."""
 
-    def __init__(self, outbox: Outbox, timing: Timing) -> None:
-        self._outbox = outbox
+    def __init__(self, timing: Timing) -> None:
         self._timing = timing
         self._channels: dict[str, RateLimiter] = {}
 
@@ -119,11 +114,3 @@ class ChannelTurns:
                 POSTS, self._timing.posts_span, self._timing.clock, lambda: POSTS_RESERVED
             )
         return self._channels[channel]
-
-    async def apart(self, channel: str) -> None:
-        """Keep a distance to other programs' posts there; without the outbox, only the chat's limit applies."""
-        if not self._timing.posts_apart:
-            return
-        with contextlib.suppress(LedgerError):
-            until = await self._outbox.reserve_slot(channel, timedelta(seconds=self._timing.posts_apart))
-            await asyncio.sleep(until.total_seconds())

@@ -45,7 +45,7 @@ class Timing:
 
     Shape: a failed call is tried again after `first_pause`, then after twice as long each time, up to `longest_pause`;
     what the chat asks for goes before both. Progress is edited every `edit_every` at most. The spans are those over
-    which a chat counts edits, and posts in a channel. `posts_apart` is the distance between alerts' posts in a channel.
+    which a chat counts edits, and posts in a channel.
     `sweep_every` is how often the outbox is searched for posts that no worker sends. `drain` is for readings that run
     when the bot stops, `post_drain` for posting their verdicts; together they stay within the 30 s that Kubernetes
     gives.
@@ -58,7 +58,6 @@ class Timing:
     edit_every: float = 2.0
     edits_span: float = 60.0
     posts_span: float = 3.5
-    posts_apart: float = 1.2
     ping_every: float = 10.0
     sweep_every: float = 5.0
     drain: float = 17.0

@@ -69,7 +69,7 @@ class StormBoard:
                 storm = await self.cases.storm(name, self.brakes)
                 message = storm_card(storm, self.why, self.labels)
                 if message != said and not await self.poster.is_standing(name, message):
-                    spot = MessageTarget(self.channel, patient=True)
+                    spot = MessageTarget(self.channel)
                     await self.poster.adopt(name, spot)
                     await self.poster.enqueue(name, CARD, spot, message, rank=SUMMARY)
                 said = message

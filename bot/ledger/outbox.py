@@ -17,11 +17,10 @@ from bot.domain.post import CardPosts, DuePost, MessageRef, Post, StoredPost
 from bot.domain.safe_text import one_line
 from bot.ledger.database import Database, Store, on_thread, reads, writes
 from bot.ledger.leases import Leases, is_due
-from bot.ledger.tables import LEASES, POSTS, TURNS
+from bot.ledger.tables import LEASES, POSTS
 
 LEASE = timedelta(seconds=15)  # a post that was handed out is not handed out again for this long
 AT_ONCE = 50
-LONGEST_TURN = timedelta(minutes=10)  # a later turn was written before the clock was set back
 _SOON = ""  # sorts before every instant
 
 
@@ -127,20 +126,6 @@ class Outbox(Store):
         row, is_last = _row_of_post(connection, post_id)
         if row is not None and row.waiting:
             _update_row(connection, row, {"due_at": _SOON, "waiting": not is_last, "error": one_line(error)})
-
-    @writes
-    def reserve_slot(self, connection: Connection, channel: str, apart: timedelta) -> timedelta:
-        """Reserve the channel's next slot, `apart` from all others; return how long it is until then."""
-        now = self.instant(connection)
-        row = connection.execute(select(TURNS.c.free_at).where(TURNS.c.channel == channel)).scalar_one_or_none()
-        free_at = instant_of(row) if row is not None else now
-        at = free_at if now < free_at < now + LONGEST_TURN else now
-        values = {"free_at": instant_text(at + apart)}
-        if row is None:
-            connection.execute(insert(TURNS).values(channel=channel, **values))
-        else:
-            connection.execute(update(TURNS).where(TURNS.c.channel == channel).values(values))
-        return at - now
 
     @reads
     def place(self, connection: Connection, incident: str, part: str) -> MessageRef | None:

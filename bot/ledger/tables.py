@@ -52,7 +52,7 @@ POSTS = Table(
     Column("place_ts", Text),
 )
 
-# When the next post to a channel is allowed: programs that limit their rate reserve their slots here.
+# When the next post to a channel is allowed: older programs at the same record reserve their slots here.
 TURNS = Table("turns", _METADATA, *_keys("channel"), *_texts("free_at"))
 
 # Exclusive holds on nodes: a row per node, from an incident's first step to its end. `machine_id` is empty where nobody

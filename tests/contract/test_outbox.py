@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 
 import pytest
 
@@ -134,19 +133,6 @@ def test_post_of_what_nobody_sees_to_belongs_to_the_program_that_keeps_it(databa
     assert only(ours.claim_due_posts.now(NOW + LEASE)).post == profile, "it fell silent"
     ours.keep.now(profile)
     assert a.mine.now() == {profile.incident}
-
-
-def test_programs_take_turns_at_a_channel(outbox: Outbox, database: Database) -> None:
-    other = Outbox(database, LEASE)
-    waits = [one.reserve_slot.now("C1", 10 * SOON) for one in (outbox, other, outbox)]
-    elsewhere = other.reserve_slot.now("C2", 10 * SOON)
-    assert (waits[0], elsewhere) == (timedelta(0), timedelta(0))
-    assert all(9 * SOON < after - before <= 10 * SOON for before, after in pairwise(waits)), waits
-
-
-def test_turn_from_before_the_clock_was_put_back_is_not_waited_for(outbox: Outbox) -> None:
-    outbox.reserve_slot.now("C1", timedelta(hours=1))
-    assert outbox.reserve_slot.now("C1", SOON) == timedelta(0)
 
 
 def test_failed_post_comes_back_when_it_may_be_tried_again(outbox: Outbox) -> None:

@@ -172,7 +172,7 @@ class Program:
 
     def _put_together(self, database: Database, connection: Callable[[Timing, Log], Any]) -> ChatHandlers:
         world, stage = self.world, self.stage
-        timing = Timing(clock=asyncio.get_running_loop().time, posts_apart=0.0)
+        timing = Timing(clock=asyncio.get_running_loop().time)
         self.connection = connection(timing, self.log)
         self.leases = Leases(database, self.name, time=world.clock)
         ledger = stage.recorder

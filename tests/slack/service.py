@@ -52,7 +52,6 @@ QUICK = Timing(
     edit_every=0.2,
     edits_span=0.1,
     posts_span=0.05,
-    posts_apart=0.0,
     sweep_every=0.05,
     drain=5.0,
     post_drain=5.0,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.chat.rate_limiter import FIRST, LAST, RateLimiter
+from bot.chat.post_state import CARD, MessageTarget, PendingDelivery, PostState
+from bot.chat.rate_limiter import FIRST, LAST, SUMMARY, RateLimiter
+from bot.chat.service import Message
 
 
 class Clock:
@@ -107,3 +109,13 @@ async def test_is_idle_once_nothing_counts_any_more() -> None:
     assert not limiter.is_idle()
     clock.at = 10.0
     assert limiter.is_idle()
+
+
+def test_what_stands_for_many_goes_before_the_cards_that_wait() -> None:
+    summary, card, details = (
+        PostState("a", name, MessageTarget("C1"), lambda: Message("")) for name in ("storm", CARD, "details")
+    )
+    summary.want(summary.say, PendingDelivery(rank=SUMMARY))
+    card.want(card.say, PendingDelivery())
+    details.under = CARD
+    assert summary.post_rank < card.post_rank < details.post_rank
