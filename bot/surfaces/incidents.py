@@ -31,7 +31,6 @@ from bot.domain.safe_text import one_line, safe, safe_value
 from bot.surfaces.verdict_text import headline, table_lines, verdict_text, wrapped
 from bot.view.before_after import FigureRow, before_and_after
 from bot.view.context import NOTHING, ViewContext
-from bot.view.growth_words import sparkline
 from bot.view.plan_words import BY_NAME, PlanWords
 from bot.view.standing import choice_words
 from bot.view.view import group_view
@@ -80,8 +79,6 @@ def incident_text(incident: Incident, entries: Sequence[Entry], width: int = 80,
     if incident.group:
         lines.append(f"  group {incident.group}")
     lines += wrapped(plain(joined(((f"{view.headline}.",), view.story, group.needs))), width, "  ")
-    if view.growth is not None:
-        lines.append(f"  {sparkline(view.growth)}  {view.growth.what}, up to {view.growth.latest.value:,.0f}")
     if group.choices:
         lines += wrapped(f"A person can {choice_words(group.choices)}: zombie remediate {view.id}", width, "  ")
     lines.append("")

@@ -7,7 +7,6 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from bot.chat.document import clipped
-from bot.domain.core_heat import CoreHeat
 from bot.domain.safe_text import safe
 from bot.domain.verdict import Status, Verdict
 from bot.view.heat_strip import heat_strip
@@ -21,8 +20,6 @@ _COLOURS = {
     Status.UNKNOWN: "35",
     Status.UNREACHABLE: "35",
 }
-_HUES = (97, 67, 36, 113, 226)  # of the terminal's 256: purple to yellow, safe for colour-blind readers
-_NO_HUE = 245
 _WORD = re.compile(r"\w+")
 _LOGGED = re.compile(
     r"\[ *\d+\.\d+\]|\d{4}-\d\d-\d\d[T ]|[A-Z][a-z]{2} [ \d]\d \d\d:"
@@ -96,7 +93,8 @@ def _verdict_lines(verdict: Verdict, width: int, colour: bool, words: PlanWords,
             yield from (f"      | {clipped(safe(line), width - 8)}" for line in each.lines)
     if verdict.heat is not None:
         yield from _section(f"Cores, by {verdict.heat.what}")
-        yield from _heat_lines(verdict.heat, width, colour)
+        yield from (f"    {line}" for line in heat_strip(verdict.heat, width - 4))
+        yield from wrapped(verdict.heat.words, width, "    ")
     if verdict.suspects:
         yield from _section("Suspected")
         yield from wrapped(", ".join(verdict.suspects), width, "    ", first="  - ")
@@ -131,19 +129,6 @@ def _verdict_lines(verdict: Verdict, width: int, colour: bool, words: PlanWords,
     about = trait_words(verdict.snapshot)
     yield ""
     yield from wrapped(f"{about} · " * bool(about) + verdict.took_words, width, "  ")
-
-
-def _heat_lines(heat: CoreHeat, width: int, colour: bool) -> Iterator[str]:
-    """The strip of a node's cores, and a sentence about it."""
-    for line in heat_strip(heat, width - 4):
-        marks = "".join(_coloured_mark(mark, percent) if colour else mark for mark, percent in line.marks)
-        yield f"    {line.before}{marks}{line.after}"
-    yield from wrapped(heat.words, width, "    ")
-
-
-def _coloured_mark(mark: str, percent: float | None) -> str:
-    hue = _HUES[min(len(_HUES) - 1, int(percent * len(_HUES) / 100))] if percent is not None else _NO_HUE
-    return f"\x1b[38;5;{hue}m{mark}\x1b[0m"
 
 
 def _section(title: str) -> Sequence[str]:

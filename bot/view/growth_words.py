@@ -1,13 +1,9 @@
-"""How fast a count grows, in words and as a strip of text."""
+"""How fast a count grows, in words."""
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from bot.domain.duration import span_words
-from bot.domain.growth import CountSample, Growth
-
-_BARS = "▁▂▃▄▅▆▇█"
+from bot.domain.growth import Growth
 
 
 def growth_words(growth: Growth) -> str:
@@ -50,17 +46,6 @@ def harm_words(growth: Growth) -> str:
         return "At this rate that is years away." if growth.grows else ""
     soonest, likely, latest = map(span_words, times)
     return f"In about {likely} ({soonest} to {latest}): {says}."
-
-
-def sparkline(growth: Growth, width: int = 24) -> str:
-    """Return the counts as a strip of bars over time, from zero to the highest; blank where nothing was counted."""
-    first, last = growth.looks[0].at, growth.latest.at
-    most = max(look.value for look in growth.looks) or 1.0
-    stretch = (last - first) or timedelta(seconds=1)  # a single look has no stretch of time
-    columns: list[CountSample | None] = [None] * width
-    for look in growth.looks:
-        columns[min(width - 1, int((look.at - first) / stretch * (width - 1) + 0.5))] = look
-    return "".join(" " if look is None else _BARS[min(7, int(max(look.value, 0) / most * 7.999))] for look in columns)
 
 
 def _time_unit(per_hour: float) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
 
 from bot.domain.core_heat import CoreHeat
 
@@ -15,22 +13,8 @@ MOST_ROWS = 6
 _ROW = 32  # cores in a row, or twice as many where there is room
 _LONGEST = 30  # samples of the hot core in a row
 
-Mark: TypeAlias = tuple[str, float | None]  # the character, and the percentage it stands for
 
-
-@dataclass(frozen=True, slots=True)
-class StripLine:
-    """A line: words, then marks, then words."""
-
-    before: str
-    marks: tuple[Mark, ...] = ()
-    after: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.before}{''.join(mark for mark, _ in self.marks)}{self.after}"
-
-
-def heat_strip(heat: CoreHeat, width: int) -> tuple[StripLine, ...]:
+def heat_strip(heat: CoreHeat, width: int) -> tuple[str, ...]:
     """Return the strip, without the sentence that says what it shows.
 
     Shape: no line is longer than `width`, which is 20 at least. Where there are too many cores for a few rows,
@@ -52,21 +36,19 @@ def heat_strip(heat: CoreHeat, width: int) -> tuple[StripLine, ...]:
     return (*_strip_rows(heat, shared, per_mark, row, wide), _hottest_core_line(heat, width, wide))
 
 
-def _strip_rows(
-    heat: CoreHeat, means: Sequence[float | None], per_mark: int, row: int, wide: int
-) -> Iterator[StripLine]:
+def _strip_rows(heat: CoreHeat, means: Sequence[float | None], per_mark: int, row: int, wide: int) -> Iterator[str]:
     for at in range(0, len(means), row):
         name = _core_label(heat.cores[at * per_mark]) if not at else f"{heat.cores[at * per_mark]} "
-        yield StripLine(name.rjust(wide), tuple(_mark(mean) for mean in means[at : at + row]))
+        yield name.rjust(wide) + "".join(map(_mark, means[at : at + row]))
 
 
-def _hottest_core_line(heat: CoreHeat, width: int, wide: int) -> StripLine:
+def _hottest_core_line(heat: CoreHeat, width: int, wide: int) -> str:
     samples = heat.hot_row
     together = math.ceil(len(samples) / max(1, min(_LONGEST, width - wide)))
     shown = [_hottest(samples[at : at + together]) for at in range(0, len(samples), together)]
-    line = StripLine(_core_label(heat.hot).rjust(wide), tuple(_mark(percent) for percent in shown))
+    line = _core_label(heat.hot).rjust(wide) + "".join(map(_mark, shown))
     over = " second by second" if together == 1 and set(heat.spans) == {1.0} else " over time"
-    return StripLine(line.before, line.marks, over) if len(str(line)) + len(over) <= width else line
+    return line + over if len(line) + len(over) <= width else line
 
 
 def _core_label(core: int) -> str:
@@ -77,7 +59,5 @@ def _hottest(percents: Sequence[float | None]) -> float | None:
     return max((percent for percent in percents if percent is not None), default=None)
 
 
-def _mark(percent: float | None) -> Mark:
-    if percent is None:
-        return NOT_READ, None
-    return MARKS[min(len(MARKS) - 1, int(percent * len(MARKS) / 100))], percent
+def _mark(percent: float | None) -> str:
+    return NOT_READ if percent is None else MARKS[min(len(MARKS) - 1, int(percent * len(MARKS) / 100))]

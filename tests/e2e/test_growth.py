@@ -54,7 +54,6 @@ async def test_two_checks_have_a_rate_and_more_of_them_a_time_to_harm(tmp_path: 
 
         shown = await here.zombie("incidents", "show", third)
         assert "more dying memory cgroups an hour" in " ".join(shown.out.split())
-        assert "█  dying memory cgroups, up to" in shown.out
         page = await here.zombie("report", third, "--out", str(tmp_path / "report.html"))
         assert page.status == 0, page.err
         assert "more dying memory cgroups an hour" in (tmp_path / "report.html").read_text()

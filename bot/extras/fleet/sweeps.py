@@ -28,7 +28,7 @@ from bot.extras.fleet.store import SweepStore
 from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome, Sweep
 from bot.ledger import ReadingStore
 from bot.ledger.chat_requests import ChatRequestStore
-from bot.view.growth_words import harm_words, sparkline
+from bot.view.growth_words import harm_words
 
 NEAR = timedelta(days=7)  # harm that is farther away is not reported
 URGENT = timedelta(hours=12)  # harm this near is posted in quiet hours too
@@ -258,7 +258,7 @@ def digest_card(sweep: ScheduledSweep, digest: Digest) -> Document:
     title = f"Sweep of {one_line(' '.join(sweep.ask.words), 60)}: {', '.join(filter(None, parts)) or 'nothing new'}"
     blocks: list[Block] = [Title(title), Paragraph(clipped(f"{headline(digest.report)}.", SAID))]
     if digest.nearer:
-        near = [(node, f"{sparkline(growth, 16)} {harm_words(growth)}") for node, growth in digest.nearer[:MOST]]
+        near = [(node, harm_words(growth)) for node, growth in digest.nearer[:MOST]]
         blocks.append(bullets([(one_line(node, 60), clipped(words, SAID)) for node, words in near]))
     told = {"new": digest.new, "gone": digest.gone, "no longer asked": digest.unasked}
     rows = [(f"{how}: {cause}", _named_nodes(nodes)) for how, by in told.items() for cause, nodes in by.items()]

@@ -195,7 +195,7 @@ def _blocks(shown: Shown) -> Iterator[Block]:
             fold: Block = {"type": CONTAINER, "title": plain_text(safe(title)), "child_blocks": sections}
             yield {**fold, "is_collapsible": True, "default_collapsed": True, "width": "full"}
         case CoreLoadStrip(heat=heat, incident=incident):
-            strip = _preformatted("\n".join([*(safe(str(row)) for row in heat_strip(heat, COLUMNS)), safe(heat.words)]))
+            strip = _preformatted("\n".join([*map(safe, heat_strip(heat, COLUMNS)), safe(heat.words)]))
             yield {**strip, "block_id": f"{HEAT}{shown.name}"} if incident else strip
         case ButtonRow(items=items, name=name):
             row = {"type": "actions", "elements": [_item_element(item) for item in items]}

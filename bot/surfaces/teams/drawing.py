@@ -236,7 +236,7 @@ def _elements(shown: Block) -> Iterator[Element]:
             yield {"type": "ActionSet", "actions": [toggle]}
             yield {**_monospace(words.split("\n"), name), "isVisible": False}
         case CoreLoadStrip(heat=heat):
-            yield _monospace([*(str(row).replace(" ", "\u00a0") for row in heat_strip(heat, COLUMNS)), heat.words])
+            yield _monospace([*(row.replace(" ", "\u00a0") for row in heat_strip(heat, COLUMNS)), heat.words])
         case ButtonRow(items=items, name=name):
             yield from _controls(items, name)
         case YesNoQuestion(action=action, yes=yes, no=no):

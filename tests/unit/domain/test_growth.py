@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.domain.growth import CountSample, Growth, GrowthMeasure, HarmThreshold, growth, since_reset
 from bot.domain.json_form import read, to_json_types
-from bot.view.growth_words import growth_words, sparkline
+from bot.view.growth_words import growth_words
 
 BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
 GROWS = GrowthMeasure("dying memory cgroups", lambda snapshot: None, lambda snapshot, tuning: None, few=10)
@@ -120,13 +120,6 @@ def test_it_is_read_from_the_record_as_it_was_written() -> None:
     assert read(Growth, to_json_types(found)) == found
 
 
-def test_the_strip_is_as_wide_as_asked_and_shows_gaps() -> None:
-    told = [CountSample(BEGAN, 0, "a"), CountSample(BEGAN + HOUR, 500, "a"), CountSample(BEGAN + 9 * HOUR, 1_000, "a")]
-    strip = sparkline(grown(told), 10)
-    assert len(strip) == 10
-    assert (strip[0], strip[1], strip[2], strip[9]) == ("▁", "▄", " ", "█")
-
-
 def test_the_interval_holds_the_true_rate_as_often_as_it_says() -> None:
     """A leak of 50 an hour, counted with noise, 400 seeds that were fixed beforehand."""
     held = told_growing = 0
@@ -159,6 +152,5 @@ def test_whatever_was_counted_the_interval_is_around_the_rate(rows: list[tuple[i
     found = growth("x", GROWS, told, HARM)
     if found is not None:
         assert growth_words(found)
-        assert len(sparkline(found)) == 24
         if found.low is not None and found.high is not None:
             assert found.low <= found.per_hour <= found.high
