@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from bot.chat.background import Background
 from bot.chat.blocks import near_name_buttons
 from bot.chat.context import TOLD, ChatContext, brake_words
-from bot.chat.document import TrustedMarkup
 from bot.chat.private_replies import refusal_words
 from bot.chat.remembered import RecentDeliveries
 from bot.chat.requests import (
@@ -23,7 +22,7 @@ from bot.chat.requests import (
     Subcommand,
     Typed,
     WorkRequest,
-    help_text,
+    help_document,
     parse,
     unknown_words,
     wrong_channel_words,
@@ -87,11 +86,7 @@ class Commands:
     async def _handle(self, request: CommandRequest, asked: Request) -> None:
         ephemeral = self.context.ephemeral
         if isinstance(asked, HelpRequest):
-            says = TrustedMarkup(help_text(self.others))
-            if asked.sentence:  # it may quote what was typed
-                await ephemeral.quote(request, asked.sentence, [says])
-            else:
-                await ephemeral.say(request, says)
+            await ephemeral.answer(request, help_document(asked.sentence, self.others))
         elif isinstance(asked, Subcommand | ExtraQuestion):
             await self.reply(request, asked)
         elif not self._is_here(request):

@@ -1,6 +1,6 @@
 """What a chat shows, without any chat's markup: documents of blocks, and dialogs. The surface of a chat draws them.
 
-No words in them are ever markup: neither a node's, nor an alert's, nor a person's. Only `Marked` is, the bot's own.
+No words in them are ever markup: neither a node's, nor an alert's, nor a person's, nor the bot's own.
 """
 
 from __future__ import annotations
@@ -159,26 +159,14 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """A thin line."""
-
-
-@dataclass(frozen=True, slots=True)
-class TrustedMarkup:
-    """The bot's own words, in which `code` and *bold* words are markup."""
-
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
 class IfRoom:
     """A block that is left out where there is no room for it."""
 
     block: CoreLoadStrip | Listing
 
 
-_Words: TypeAlias = Title | Paragraph | Line | Listing | BlockGroup | SmallPrint | Lines | Fold | TrustedMarkup
-Block: TypeAlias = _Words | Table | CoreLoadStrip | ButtonRow | YesNoQuestion | Record | Rule | IfRoom
+_Words: TypeAlias = Title | Paragraph | Line | Listing | BlockGroup | SmallPrint | Lines | Fold
+Block: TypeAlias = _Words | Table | CoreLoadStrip | ButtonRow | YesNoQuestion | Record | IfRoom
 Fits: TypeAlias = Callable[[Sequence[Block]], bool]
 
 
@@ -189,7 +177,7 @@ class Document:
     Shape: `broadcast`: a reply in a thread that the channel sees too.
     """
 
-    text: Pieces | str | TrustedMarkup
+    text: Pieces | str
     blocks: tuple[Block, ...] = ()
     broadcast: bool = False
 

@@ -17,7 +17,6 @@ from bot.chat.document import (
     Button,
     ButtonRow,
     Paragraph,
-    Rule,
     SmallPrint,
     Title,
     bullets,
@@ -225,7 +224,6 @@ def _home_blocks(state: HomeState) -> Iterator[Block]:
         yield from _more_line(max(0, len(state.sick) - MOST_SICK) + named)
         yield from _more_line(unnamed, "whose verdict names no cause were not looked at here: zombie incidents")
     yield from _brake_blocks(state.braked)
-    yield Rule()
 
 
 def _more_line(many: int, what: str = "more: /zombie status") -> Iterator[Block]:

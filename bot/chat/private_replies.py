@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.chat.document import Block, Document, Pieces, TrustedMarkup, plain_document
+from bot.chat.document import Block, Document, Pieces, plain_document
 from bot.chat.people import People
 from bot.chat.requests import CommandRequest
 from bot.chat.service import ChatService, Delivered, Outcome, RetryLater, Timing
@@ -26,18 +26,16 @@ class PrivateReplies:
     _log: Log
     _people: People
 
-    async def say(self, request: CommandRequest, words: Pieces | TrustedMarkup) -> None:
-        """Answer a request with the bot's own words.
-
-        Shape: sent to the command's response address, if any, and to the channel where that takes no more answers.
-        """
-        await self._answer_request(request, Document(words))
+    async def say(self, request: CommandRequest, words: Pieces) -> None:
+        """Answer a request with the bot's own words."""
+        await self.answer(request, Document(words))
 
     async def quote(self, request: CommandRequest, words: str, below: Sequence[Block] = ()) -> None:
         """Answer a request with words that quote what a person typed, above other blocks, such as buttons."""
-        await self._answer_request(request, plain_document(words, *below))
+        await self.answer(request, plain_document(words, *below))
 
-    async def _answer_request(self, request: CommandRequest, document: Document) -> None:
+    async def answer(self, request: CommandRequest, document: Document) -> None:
+        """Answer a request: at the command's address, if any, and in the channel where that takes no more answers."""
         await self._send(request.person.user, request.channel, request.thread_ts, document, request.answer_at)
 
     async def tell(

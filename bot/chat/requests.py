@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from bot.chat.document import Pieces
+from bot.chat.document import Document, Paragraph, Pieces, bullets
 from bot.chat.people import Person
 from bot.chat.post_state import MessageTarget
 from bot.domain.errors import InventoryError, UnknownNode, UsageError
@@ -35,15 +35,17 @@ GONE = {
 }
 VERBS = ("check", *SUBCOMMANDS, "help")
 
-_HELP = """*What I can do*
-`/zombie check NODE…` — log in to each node, read what matters, and post one verdict
-{MORE}`/zombie status` — what is open, what is being done, and whether the brake is on
-`/zombie cancel ID [reason]` — cancel an incident before its first step begins
-`/zombie undo ID [reason]` — propose to undo what an incident did; another person approves it
-`/zombie brake on|off [#PULL] [reason]` — stop anything new from beginning, or allow it again
-`/zombie help` — this text
-In a thread, where slash commands do not work, mention me: `@zombie check NODE`
-A check only reads and changes nothing. A remedy is carried out only after another person approves it."""
+_CAN = "What I can do"
+_CHECK = "/zombie check NODE… — log in to each node, read what matters, and post one verdict"
+_OTHERS = """/zombie status — what is open, what is being done, and whether the brake is on
+/zombie cancel ID [reason] — cancel an incident before its first step begins
+/zombie undo ID [reason] — propose to undo what an incident did; another person approves it
+/zombie brake on|off [#PULL] [reason] — stop anything new from beginning, or allow it again
+/zombie help — this text"""
+_HINTS = (
+    "In a thread, where slash commands do not work, mention me: @zombie check NODE",
+    "A check only reads and changes nothing. A remedy is carried out only after another person approves it.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,7 @@ class Typed(Protocol):
 
     @property
     def verbs(self) -> Mapping[str, str]:
-        """Return its own words, each with its lines of the help; empty for a second name of one."""
+        """Return its own words, each with its lines of the help, `COMMAND — what it does`; empty for a second name."""
 
     def typed(self, verb: str, words: list[str], /) -> Request | None:
         """Return what is asked by its own words, or by `check`; None for what is not its own.
@@ -162,10 +164,14 @@ class Typed(Protocol):
         """
 
 
-def help_text(others: Sequence[Typed] = ()) -> str:
-    """Return what the bot can do, with what extras add."""
-    more = "".join(f"{lines}\n" for other in others for lines in other.verbs.values() if lines)
-    return _HELP.replace("{MORE}", more)
+def help_document(sentence: str = "", others: Sequence[Typed] = ()) -> Document:
+    """Return what the bot can do, with what extras add, below a sentence about what was not understood."""
+    of_extras = (lines for other in others for lines in other.verbs.values() if lines)
+    rows = "\n".join((_CHECK, *of_extras, _OTHERS)).splitlines()
+    listed = bullets((command, words) for command, _, words in (row.partition(" — ") for row in rows))
+    said = map(Paragraph, (*filter(None, (sentence,)), _CAN))
+    text = sentence or "\n".join((_CAN, *rows, *_HINTS))
+    return Document(text, (*said, listed, *map(Paragraph, _HINTS)))
 
 
 def parse(text: str, known: KnownNodes, others: Sequence[Typed] = ()) -> Request:

@@ -15,7 +15,7 @@ from bot.chat.commands import Commands
 from bot.chat.connection import ChatConnection
 from bot.chat.decisions import Decisions
 from bot.chat.dialog import MetadataSigner
-from bot.chat.document import Block, Dialog, Document, TrustedMarkup
+from bot.chat.document import Block, Dialog, Document
 from bot.chat.home import HomePublisher
 from bot.chat.people import Membership, People, Person
 from bot.chat.requests import CommandRequest
@@ -158,7 +158,7 @@ class MemoryChat(Posted, ChatConnection, ChatService, People):
 
     def draw(self, document: Document) -> Message:
         text = document.text
-        said = text if isinstance(text, str) else text.words if isinstance(text, TrustedMarkup) else plain(text)
+        said = text if isinstance(text, str) else plain(text)
         return Message(said, _drawn(document.blocks), document.broadcast)
 
     def fits(self, blocks: Sequence[Block], *, dialog: bool = False) -> bool:

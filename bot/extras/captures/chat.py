@@ -24,8 +24,8 @@ from bot.seats import Chat
 _SAID = 2500
 _NEEDS_ID = ("show", "stop")
 _HELP = (
-    "`/zombie capture NODE 12h` — record it for 1, 6, 12 or 24 h, and keep what its cores ran before a reset or a "
-    "lockup\n`/zombie capture list`, `show ID`, `stop ID` — what was recorded, what it caught, and how to end it early"
+    "/zombie capture NODE 12h — record it for 1, 6, 12 or 24 h, and keep what its cores ran before a reset or a "
+    "lockup\n/zombie capture list, show ID, stop ID — what was recorded, what it caught, and how to end it early"
 )
 
 

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from bot.chat.clicks import Click
 
 HELP = """\
-`/zombie fleet SELECTOR… [--cause SLUG] [--sample 5%] [--full]` — which nodes have it, how common it is, and where
-A NODE may also be a glob `ray-gpu-*`, labels `role=gpu,az=us-east-1a`, `pod/NAME` or `job/NAME`"""
+/zombie fleet SELECTOR… [--cause SLUG] [--sample 5%] [--full] — which nodes have it, how common it is, and where
+NODE — also a glob ray-gpu-*, labels role=gpu,az=us-east-1a, pod/NAME or job/NAME"""
 RECORDED_SECONDS = 5.0
 MANY_LOOKS, MANY_CHECKS = 200, 20  # more nodes than this need a person's yes first
 SECONDS_A_CHECK = 8.0  # per node, with its window

@@ -27,9 +27,7 @@ from bot.extras.profiles.runner import ProfileAnswer, ProfileRunner, failure_wor
 from bot.extras.profiles.words import HEADING
 from bot.seats import Chat
 
-_HELP = (
-    "`/zombie profile NODE [SECONDS]` — which function burns which core, sampled there by perf for 10 s, or 5, 30, 60"
-)
+_HELP = "/zombie profile NODE [SECONDS] — which function burns which core, sampled there by perf for 10 s, or 5, 30, 60"
 _NAME = re.compile(rf"{PROFILE}[0-9a-f]{{20}}\Z")
 
 

@@ -34,11 +34,9 @@ from bot.chat.document import (
     Paragraph,
     Pieces,
     Record,
-    Rule,
     SmallPrint,
     Table,
     Title,
-    TrustedMarkup,
     YesNoQuestion,
     clipped,
 )
@@ -118,7 +116,7 @@ def escaped(text: str) -> str:
 
 def _text_of(document: Document) -> str:
     text = document.text
-    return text.words if isinstance(text, TrustedMarkup) else marked_up((text,) if isinstance(text, str) else text)
+    return marked_up((text,) if isinstance(text, str) else text)
 
 
 def marked_up(sentence: Pieces) -> str:
@@ -206,10 +204,6 @@ def _blocks(shown: Shown) -> Iterator[Block]:
             yield {"type": _ANSWERS, "elements": [element]}
         case Record(head=head):
             yield {"type": "context", "elements": [plain_text(f"{RECORD} {safe(head)}")], "block_id": RECORD}
-        case Rule():
-            yield {"type": "divider"}
-        case TrustedMarkup(words=words):
-            yield {"type": "section", "text": {"type": "mrkdwn", "text": clipped(words, SECTION)}}
 
 
 def _section(words: str) -> Block:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -34,11 +33,9 @@ from bot.chat.document import (
     Menu,
     Paragraph,
     Record,
-    Rule,
     SmallPrint,
     Table,
     Title,
-    TrustedMarkup,
     YesNoQuestion,
     clipped,
 )
@@ -61,7 +58,6 @@ PERSON = "person"  # marks the name of a person or a team, which is filled in wh
 # They open no dialog, so Teams need not open a frame for one.
 _QUICK = frozenset((CHECK_AGAIN, CHECK_MEANT, REPORT, PICK))
 _STYLES = {"primary": "positive", "danger": "destructive"}
-_MARKED = re.compile(r"(`[^`\n]*`|\*[^*\n]*\*)")
 _TEAM = re.compile(r"teams:(19:[\w-]+@thread\.tacv2)\Z", re.ASCII)
 _BREAKS = re.compile(r"(?<=\])(?=\()|(?<=<)(?=/?at\b)|(?<=\w:)(?=//)|(?<=\{)(?=\{(?:DATE|TIME)\()", re.IGNORECASE)
 _BREAK = "\u200b"
@@ -202,17 +198,6 @@ def _list_elements(part: Line | Listing) -> Iterator[Element]:
         yield _rich([_text_run(sign), *map(_piece, item)], spacing="small")
 
 
-def _marked_elements(words: str) -> Iterator[Element]:
-    styles: dict[str, dict[str, Any]] = {"`": {"fontType": "monospace"}, "*": {"weight": "bolder"}}
-    for said in words.split("\n"):
-        parts = [part for part in _MARKED.split(said) if part]
-        runs = [
-            _text_run(_as_typed_in_teams(part[1:-1]), **styles[part[0]]) if _MARKED.fullmatch(part) else _text_run(part)
-            for part in parts
-        ]
-        yield _rich(runs or [_text_run(" ")], spacing="small")
-
-
 # --- elements
 
 
@@ -243,10 +228,6 @@ def _elements(shown: Block) -> Iterator[Element]:
             yield from _action_sets(_action(label, action, {VALUE: value}) for label, value in (yes, no))
         case Record(head=head):
             yield _rich([_text_run(f"record {head}", isSubtle=True, size="small")])
-        case Rule():
-            yield {"type": "Container", "separator": True, "items": [_rich([_text_run(" ", size="small")])]}
-        case TrustedMarkup(words=words):
-            yield from _marked_elements(words)
 
 
 def _controls(items: Sequence[Button | Menu], name: str) -> Iterator[Element]:
@@ -300,7 +281,7 @@ def _cell(word: str, *, bold: bool) -> Element:
 
 def _text_of(document: Document) -> str:
     text = document.text
-    return safe(text.words if isinstance(text, TrustedMarkup) else text if isinstance(text, str) else plain(text))
+    return safe(text if isinstance(text, str) else plain(text))
 
 
 class TeamsDrawing(Drawing):
@@ -309,13 +290,6 @@ class TeamsDrawing(Drawing):
     message = MessageRoom(LARGEST, LARGEST)
     dialog = MessageRoom(LARGEST, LARGEST - LONGEST - 2 * SPARE)  # beside what is sealed, and the reason's input
     text, elements, table = staticmethod(_text_of), staticmethod(_elements), staticmethod(_table)
-
-    def draw(self, document: Document) -> Message:
-        """Return a message; the bot's own marked words, alone, are a card too."""
-        text = document.text
-        if isinstance(text, TrustedMarkup) and not document.blocks:
-            document = replace(document, blocks=(text,))
-        return super().draw(document)
 
 
 DRAWING = TeamsDrawing()

@@ -26,18 +26,16 @@ from bot.chat.document import (
     Menu,
     Paragraph,
     Record,
-    Rule,
     SmallPrint,
     Table,
     Title,
-    TrustedMarkup,
     YesNoQuestion,
     bullets,
     folded,
     line,
     paged,
 )
-from bot.chat.requests import VERBS, help_text
+from bot.chat.requests import VERBS, help_document
 from bot.chat.service import Message
 from bot.domain.entry import NotedHead
 from bot.surfaces.slack import drawing as slack
@@ -84,7 +82,6 @@ def every_block(words: str) -> tuple[Block, ...]:
         ButtonRow((Button(words, "approve", words, "primary"), Menu("pick", words, options)), "row"),
         YesNoQuestion("feedback", (words, "right-1"), (words, "wrong-1")),
         Record(words),
-        Rule(),
         IfRoom(bullets([(words, words)])),
     )
 
@@ -213,7 +210,7 @@ def test_team_of_approvers_is_told_in_words() -> None:
 
 
 def test_help_and_home_say_what_people_type_here() -> None:
-    message = draw(Document(TrustedMarkup(help_text())))
+    message = draw(help_document())
     said = message_text(message)
     assert "@zombie check NODE" in said
     assert "@zombie brake on|off" in said

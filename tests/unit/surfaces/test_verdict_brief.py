@@ -57,7 +57,7 @@ def test_brief_is_drawn_from_the_card() -> None:
     text = document.text
     assert not isinstance(text, str)
     said = " ".join(verdict_brief(FOUNDING, words=WORDS).split())
-    assert FOUNDING.summary in plain(text)  # type: ignore[arg-type]
+    assert FOUNDING.summary in plain(text)
     assert FOUNDING.summary in said
     assert "Undecided: io-stall. 1 other cause ruled out. Not read: containers." in said
     assert "thread" not in said
