@@ -10,7 +10,7 @@ from bot.chat.decisions import Decisions
 from bot.chat.dialog import MetadataSigner
 from bot.chat.document import Block, Dialog, Document
 from bot.chat.home import HomePublisher
-from bot.chat.people import Membership, People, Person
+from bot.chat.people import People, Person
 from bot.chat.service import ChatService, Message, NoAccess, Outcome
 from bot.domain.errors import CannotTell
 from bot.domain.post import MessageRef
@@ -102,10 +102,6 @@ class NoChat(ChatConnection, ChatService, People):
     async def admit(self, user: str, do: str = "decide") -> None:
         """Raises: CannotTell."""
         raise CannotTell(f"Nobody can be asked who you are: {_NONE}.")
-
-    async def membership(self, user: str) -> Membership:
-        """Nobody is in a group."""
-        return Membership(frozenset())
 
     async def named(self, words: str) -> str:
         """Return the words as they are."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -57,6 +57,7 @@ class People(Protocol):
 
     chat: str  # the kind of its people
     word: str  # the chat's name
+    groups: Sequence[str] = ()  # the policy's approver groups of this chat, named as in the record
 
     @property
     @abstractmethod
@@ -82,9 +83,9 @@ class People(Protocol):
         Raises: NotAnApprover for everybody else; CannotTell when the chat does not answer.
         """
 
-    @abstractmethod
-    async def membership(self, user: str) -> Membership:
-        """Return the approver groups that a person is in now."""
+    async def is_in(self, group: str, user: str) -> bool:
+        """Return whether a person is in a group, by its id, now. Raises: CannotTell when the chat does not answer."""
+        return False
 
     @abstractmethod
     async def named(self, words: str) -> str:
@@ -93,6 +94,20 @@ class People(Protocol):
     async def of_email(self, email: str) -> str:
         """Return the full member with an e-mail address, as the record names them; empty where unknown."""
         return ""
+
+    async def membership(self, user: str) -> Membership:
+        """Return the approver groups that a person is in now; all are asked for at the same time."""
+        asked = (self._asked_of_group(group, user) for group in self.groups)
+        answers = dict(zip(self.groups, await asyncio.gather(*asked), strict=True))
+        unread = tuple(answer for answer in answers.values() if isinstance(answer, str))
+        return Membership(frozenset(group for group, answer in answers.items() if answer is True), unread)
+
+    async def _asked_of_group(self, group: str, user: str) -> bool | str:
+        """Whether a person is in a group; or why that is not known."""
+        try:
+            return await self.is_in(group.partition(":")[2], user)
+        except CannotTell as no:
+            return no.sentence
 
     def check_workspace(self, person: Person) -> None:
         """Return for a person from the bot's own workspace.

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.chat.people import Membership, People, Person
+from bot.chat.people import People, Person
 from bot.domain.alert import SLACK
 from bot.domain.contracts import Seconds
 from bot.domain.errors import CannotTell, NotAnApprover
@@ -21,7 +21,6 @@ from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import FAILURES, failure_reason
 from bot.surfaces.slack.drawing import slack_user
-from bot.surfaces.slack.member import ids_of
 
 OLDEST_SECONDS = 60.0  # how old a group's member list may be while Slack rate-limits the bot
 NAMES_REMEMBERED = 500
@@ -87,7 +86,7 @@ class SlackPeople(People):
     ) -> None:
         self._client = client
         self._installed = installed
-        self._groups = tuple(sorted(ids_of(frozenset(groups))))
+        self.groups = sorted(group for group in groups if group.startswith(f"{SLACK}:"))
         self._clock = clock
         self._limit = limit_seconds
         self._asking: dict[str, asyncio.Task[frozenset[str]]] = {}
@@ -109,12 +108,6 @@ class SlackPeople(People):
             raise NotAnApprover(
                 f"{_display_name(profile)} is from another workspace: only members of this workspace {do}."
             )
-
-    async def membership(self, user: str) -> Membership:
-        """Return the approver groups that a person is in now."""
-        answers = await asyncio.gather(*(self._in_group(group, user) for group in self._groups))
-        groups = frozenset(f"{SLACK}:{group}" for group, (is_in, _) in zip(self._groups, answers, strict=True) if is_in)
-        return Membership(groups, tuple(why for _, why in answers if why))
 
     @property
     def is_known(self) -> bool:
@@ -176,11 +169,9 @@ class SlackPeople(People):
         self._names[user] = _display_name(info) or user
         return info
 
-    async def _in_group(self, group: str, user: str) -> tuple[bool, str]:
-        try:
-            return user in await self._members_of(group), ""
-        except CannotTell as no:
-            return False, no.sentence
+    async def is_in(self, group: str, user: str) -> bool:
+        """Return whether a person is in a user group now. Raises: CannotTell when Slack does not answer."""
+        return user in await self._members_of(group)
 
     async def _members_of(self, group: str) -> frozenset[str]:
         """Ask for a group's members; simultaneous calls share an answer, later calls ask again."""

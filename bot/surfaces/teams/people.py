@@ -6,10 +6,9 @@ somebody from outside clicks, so each person is looked up among the members of a
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection
 
-from bot.chat.people import Membership, People, Person
+from bot.chat.people import People, Person
 from bot.domain.alert import TEAMS
 from bot.domain.errors import CannotTell, NotAnApprover
 from bot.domain.safe_text import one_line
@@ -28,7 +27,7 @@ class TeamsPeople(People):
     def __init__(self, calls: TeamsCalls, groups: Collection[str]) -> None:
         self._calls = calls
         self._tenant = calls.settings.tenant
-        self._groups = sorted(group for group in groups if group.startswith(f"{TEAMS}:"))
+        self.groups = sorted(group for group in groups if group.startswith(f"{TEAMS}:"))
 
     def is_ours(self, person: Person) -> bool:
         """True for a person, and an activity that names them, of the bot's own tenant."""
@@ -65,20 +64,11 @@ class TeamsPeople(People):
         if "#ext#" in login or role not in MEMBERS:
             raise NotAnApprover(f"{name} is a guest: only full members of this tenant {do}.")
 
-    async def membership(self, user: str) -> Membership:
-        """Return the approver groups that a person is in now."""
-        answers = await asyncio.gather(*(self._is_in(group, user) for group in self._groups))
-        groups = frozenset(group for group, (is_in, _) in zip(self._groups, answers, strict=True) if is_in)
-        return Membership(groups, tuple(no for _, no in answers if no))
-
     async def named(self, words: str) -> str:
         """Return the words with people's names in place of their ids."""
         return self._calls.named(words)
 
-    async def _is_in(self, group: str, user: str) -> tuple[bool, str]:
-        try:
-            found = await self._calls.member(group.partition(":")[2], user)
-        except CannotTell as no:
-            return False, no.sentence
-        same = found is not None and user == str(found.get("aadObjectId") or found.get("objectId") or "").lower()
-        return same, ""
+    async def is_in(self, group: str, user: str) -> bool:
+        """Return whether a person is in the team of a group's channel now. Raises: CannotTell."""
+        found = await self._calls.member(group, user)
+        return found is not None and user == str(found.get("aadObjectId") or found.get("objectId") or "").lower()
