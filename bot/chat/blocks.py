@@ -19,7 +19,6 @@ from bot.chat.document import (
     Menu,
     Paragraph,
     Pieces,
-    YesNoQuestion,
     clipped,
     line,
     small,
@@ -181,7 +180,7 @@ def report_buttons(ended: Sequence[tuple[str, str]]) -> list[Button]:
     return [Button(f"Report on {one_line(node, 50)}", REPORT, incident) for incident, node in ended[:MOST_REPORTS]]
 
 
-def question_blocks(group: GroupView, question: ClosingQuestion) -> Iterator[ButtonRow | YesNoQuestion]:
+def question_blocks(group: GroupView, question: ClosingQuestion) -> Iterator[ButtonRow]:
     """Yield a question about a card's verdicts: for a single node two buttons, for several two menus that name them."""
     about = [
         view for view in group.incidents if view.id and view.verdict is not None and question.is_about(view.verdict)
@@ -197,5 +196,9 @@ def question_blocks(group: GroupView, question: ClosingQuestion) -> Iterator[But
         )
         yield ButtonRow(tuple(menus))
         return
-    yes, no = ((label, f"{word}-{about[0].id}") for word, label in answers)
-    yield YesNoQuestion(question.action, yes, no)
+    yield ButtonRow(
+        tuple(
+            Button(label, question.action, f"{word}-{about[0].id}", name=f"{question.action}-{word}")
+            for word, label in answers
+        )
+    )

@@ -143,15 +143,6 @@ class ButtonRow:
 
 
 @dataclass(frozen=True, slots=True)
-class YesNoQuestion:
-    """A question with two answers, each a label and a value."""
-
-    action: str
-    yes: tuple[str, str]
-    no: tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
 class Record:
     """The record's head, which an audit finds again; no node or alert can forge it."""
 
@@ -166,7 +157,7 @@ class IfRoom:
 
 
 _Words: TypeAlias = Title | Paragraph | Line | Listing | BlockGroup | SmallPrint | Lines | Fold
-Block: TypeAlias = _Words | Table | CoreLoadStrip | ButtonRow | YesNoQuestion | Record | IfRoom
+Block: TypeAlias = _Words | Table | CoreLoadStrip | ButtonRow | Record | IfRoom
 Fits: TypeAlias = Callable[[Sequence[Block]], bool]
 
 

@@ -183,7 +183,7 @@ async def test_wrong_verdict_is_asked_what_it_was_and_taken_back_by_whoever_said
         await team.decides("bob", offer, "decline", "the job has to finish")
         await team.until_state("declined")
         await team.idle()
-        await chat.seen.until(lambda: '"feedback"' in json.dumps(offer.blocks), what="the question")
+        await chat.seen.until(lambda: '"feedback-wrong"' in json.dumps(offer.blocks), what="the question")
         view: Any = await team.dialog("bob", offer, "feedback-wrong")
         label = view.dialog.asks["label"] if chat.cast is IN_TEAMS else view.dialog.label
         assert label.startswith("What was it?"), "nobody is asked for a reason"

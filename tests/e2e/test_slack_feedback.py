@@ -32,7 +32,7 @@ async def marks(team: ActingTeam) -> list[tuple[str, bool]]:
 
 
 async def says(team: ActingTeam, slack: SlackWorkspace, who: str, card: Message, word: str, incident: str) -> None:
-    await slack.click(who, card, FEEDBACK, f"{word}-{incident}")
+    await slack.click(who, card, f"{FEEDBACK}-{word}")
     if word == "wrong":
         await answers(team, who)
     await team.idle()
@@ -54,8 +54,6 @@ async def test_a_closed_card_asks_and_what_is_said_stands_on_record(tmp_path: Pa
         card = await team.card("Declined: node-1")
         await team.idle()
         incident = (await team.ledger.incidents())[0].id
-        (block,) = [block for block in card.blocks if block["type"] == "context_actions"]
-        assert [element["type"] for element in block["elements"]] == ["feedback_buttons"]
         await says(team, slack, "alice", card, "wrong", incident)
         await team.told("alice", f"zombie playbooks keep {incident} --dir DIR --expect io-stall")
         assert await marks(team) == [("U0ALICE001", False)]
@@ -112,26 +110,6 @@ async def test_one_person_marks_so_many_and_no_more(tmp_path: Path) -> None:
         team.world.later = PER_PERSON.within
         await says(team, slack, "alice", card, "right", incident)
         assert len(await marks(team)) == PER_PERSON.most + 1
-
-
-async def test_a_workspace_that_knows_no_feedback_buttons_gets_two_of_the_older_kind(tmp_path: Path) -> None:
-    async with workspace() as slack, acting_team(slack, tmp_path) as team:
-        offer = await team.proposed("node-1")
-        await team.idle()
-        slack.faults.error("chat.update", "invalid_blocks")
-        await team.decides("bob", offer, "decline", "the job has to finish")
-        await team.idle()
-        card = await slack.until(
-            lambda: next(
-                (card for card in team.cards("Declined") if "feedback-wrong" in json.dumps(card.blocks)), None
-            ),
-            what="the older buttons",
-        )
-        assert "context_actions" not in json.dumps(card.blocks)
-        await slack.click("alice", card, "feedback-wrong")
-        await answers(team, "alice")
-        await team.idle()
-        assert await marks(team) == [("U0ALICE001", False)]
 
 
 async def test_several_nodes_are_marked_one_by_one(tmp_path: Path) -> None:

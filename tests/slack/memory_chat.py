@@ -263,9 +263,6 @@ def _drawn(blocks: Sequence[Block]) -> tuple[Any, ...]:
 
 def _buttons(blocks: Sequence[Any], action: str) -> Any:
     for block in blocks:
-        for _, value in (block["yes"], block["no"]) if block["is"] == "YesNoQuestion" else ():
-            if action == f"{block['action']}-{value.partition('-')[0]}":
-                yield "", {"name": "", "action": block["action"], "value": value}
         for item in block.get("items", ()) if block["is"] == "ButtonRow" else ():
             if action in (item.get("name"), item.get("action")):
                 yield block["name"], item

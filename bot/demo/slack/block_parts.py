@@ -18,7 +18,7 @@ def interactive(block: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """
     if block.get("type") == "input":
         yield "element", block["element"]
-    if block.get("type") in ("actions", "context_actions"):
+    if block.get("type") == "actions":
         for index, element in enumerate(block["elements"]):
             yield f"elements/{index}", element
 

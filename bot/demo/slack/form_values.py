@@ -22,19 +22,9 @@ def element_state(element: Mapping[str, Any], value: Any = None) -> Block:
     kind = element["type"]
     if kind == "button":
         return {"type": kind} | {name: element[name] for name in ("text", "value", "style") if name in element}
-    if kind == "feedback_buttons":
-        return {"type": kind} | _clicked_button(element, value)
     if kind == "plain_text_input":
         return {"type": kind, "value": value or None}
     return {"type": kind, "selected_option": _option(element, value)}
-
-
-def _clicked_button(element: Mapping[str, Any], value: Any) -> Block:
-    """Return what the app hears of the button that was clicked: it goes by its value or its text."""
-    for side in (element["positive_button"], element["negative_button"]):
-        if value in (side["value"], side["text"]["text"]):
-            return {"text": side["text"], "value": side["value"]}
-    raise LookupError(f"no button {value!r} among these")
 
 
 def _option(element: Mapping[str, Any], name: str) -> Block:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FEEDBACK = "feedback"
 SAID = RIGHT, WRONG, BACK
-_ACTIONS = frozenset((FEEDBACK, *(f"{FEEDBACK}-{word}" for word in SAID)))  # and those of the older form
+_ACTIONS = frozenset((FEEDBACK, *(f"{FEEDBACK}-{word}" for word in SAID)))  # alone on cards of an earlier version
 _ASKS, _HINT = "What was it?", "A cause, “none”, or in your own words"
 QUESTION = ClosingQuestion(FEEDBACK, (RIGHT, "Verdict right"), (WRONG, "Verdict wrong"), can_be_marked)
 

@@ -2,9 +2,9 @@
 
 Limits: the Block Kit reference, and what Slack refuses beyond it (13,000 characters in all). Words are plain text or
 rich text, which is never parsed: https://docs.slack.dev/reference/block-kit/blocks/rich-text-block
-Tables that people can sort, folds and answers are of newer kinds, which not every workspace accepts:
+Tables that people can sort, and folds, are of newer kinds, which not every workspace accepts:
 https://docs.slack.dev/reference/block-kit/blocks/data-table-block (101 rows), …/table-block (100),
-…/container-block and …/context-actions-block.
+and …/container-block.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from bot.chat.document import (
     SmallPrint,
     Table,
     Title,
-    YesNoQuestion,
     clipped,
 )
 from bot.chat.document import Block as Shown
@@ -57,7 +56,7 @@ PAGE, FEW = 10, 10  # rows of tables; the kind for few rows wraps its cells
 REASON, RECORD, CONTAINER = "reason", "record", "container"
 HEAT, PICTURE = "heat-", "picture-"  # prefixes of block ids, which never contain words of a node or an alert
 COLUMNS = 41  # the widest preformatted line that a phone does not wrap
-_TABLE, _PLAIN_TABLE, _ANSWERS = "data_table", "table", "context_actions"
+_TABLE, _PLAIN_TABLE = "data_table", "table"
 _USER = re.compile(r"[UW][A-Z0-9]{1,30}\Z")
 INVITE = (
     "I may not write in this channel, so only you see this. "
@@ -198,10 +197,6 @@ def _blocks(shown: Shown) -> Iterator[Block]:
         case ButtonRow(items=items, name=name):
             row = {"type": "actions", "elements": [_item_element(item) for item in items]}
             yield {**row, "block_id": name} if name else row
-        case YesNoQuestion(action=action, yes=yes, no=no):
-            buttons = {"positive_button": _option(*yes), "negative_button": _option(*no)}
-            element = {"type": "feedback_buttons", "action_id": action, **buttons}
-            yield {"type": _ANSWERS, "elements": [element]}
         case Record(head=head):
             yield {"type": "context", "elements": [plain_text(f"{RECORD} {safe(head)}")], "block_id": RECORD}
 
@@ -314,7 +309,7 @@ def record_heads(blocks: Iterable[Any]) -> Iterator[str]:
 
 def has_newer_blocks(message: Message) -> bool:
     """True for a message with blocks that a workspace may refuse."""
-    return any(block.get("type") in (CONTAINER, _TABLE, _ANSWERS) for block in message.blocks)
+    return any(block.get("type") in (CONTAINER, _TABLE) for block in message.blocks)
 
 
 def in_older_blocks(message: Message) -> Message:
@@ -329,19 +324,11 @@ def in_older_blocks(message: Message) -> Message:
 
 
 def _older_block(block: Block) -> Block:
-    """Return a table whose cells are wrapped, a question as two buttons; the name of each ends with its answer."""
-    if block.get("type") == _TABLE:
-        rows = block["rows"][:ROWS]
-        return {"type": _PLAIN_TABLE, "rows": rows, "column_settings": [{"is_wrapped": True}] * len(rows[0])}
-    if block.get("type") != _ANSWERS:
+    """Return a table as one whose cells are wrapped; any other block as it is."""
+    if block["type"] != _TABLE:
         return block
-    buttons = [
-        _item_element(Button(side["text"]["text"], action, value, name=f"{action}-{value.partition('-')[0]}"))
-        for element in block["elements"]
-        for side in (element["positive_button"], element["negative_button"])
-        for action, value in ((element["action_id"], side["value"]),)
-    ]
-    return {"type": "actions", "elements": buttons}
+    rows = block["rows"][:ROWS]
+    return {"type": _PLAIN_TABLE, "rows": rows, "column_settings": [{"is_wrapped": True}] * len(rows[0])}
 
 
 def without_blocks(message: Message) -> Message:

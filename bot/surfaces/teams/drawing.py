@@ -36,7 +36,6 @@ from bot.chat.document import (
     SmallPrint,
     Table,
     Title,
-    YesNoQuestion,
     clipped,
 )
 from bot.chat.drawing import CELL, SPARE, Drawing, Element, MessageRoom
@@ -224,8 +223,6 @@ def _elements(shown: Block) -> Iterator[Element]:
             yield _monospace([*(row.replace(" ", "\u00a0") for row in heat_strip(heat, COLUMNS)), heat.words])
         case ButtonRow(items=items, name=name):
             yield from _controls(items, name)
-        case YesNoQuestion(action=action, yes=yes, no=no):
-            yield from _action_sets(_action(label, action, {VALUE: value}) for label, value in (yes, no))
         case Record(head=head):
             yield _rich([_text_run(f"record {head}", isSubtle=True, size="small")])
 

@@ -210,7 +210,9 @@ def test_ends_say_how_and_carry_the_head_of_the_record(ending: IncidentEvent, sa
     assert says in message.text
     assert "leaked-memory-cgroups" in message.text
     assert "record ab12cd34ef56" in words(message)
-    assert buttons(message) == ["report", "check_again", "feedback"], "nothing is left to decide"
+    assert buttons(message) == ["report", "check_again", "feedback-right", "feedback-wrong"], (
+        "nothing is left to decide"
+    )
 
 
 @pytest.mark.parametrize("ending", [Cancelled("{} called it off: <rollout>"), Escalated("{} gave it up: <rollout>")])
@@ -319,9 +321,12 @@ def test_resolved_begins_so_and_says_before_and_after_itself() -> None:
     assert "memory cgroups: 68,700 → 260" in message.text
     assert "68,700 → 260" in words(message)
     asked = [(action, incident.id) for action in ("report", "check_again", "undo")]
-    assert list(actions(list(message.blocks))) == [*asked, ("feedback", "")]
+    assert list(actions(list(message.blocks))) == [
+        *asked,
+        *((f"feedback-{word}", f"{word}-{incident.id}") for word in ("right", "wrong")),
+    ]
     rows = [block for block in message.blocks if block["type"] == "actions"]
-    assert len(rows) == 1, "on a phone a row of its own for each button is a screen"
+    assert len(rows) == 2, "on a phone a row of its own for each button is a screen"
     (changed,) = [at for at, block in enumerate(message.blocks) if "68,700" in str(block)]
     assert changed < message.blocks.index(rows[0]), "what came of it is seen before anybody undoes it"
     assert rows[0]["elements"][-1]["text"]["text"] == "Undo: bring back ecs.service"
@@ -435,7 +440,7 @@ def test_withheld_shows_the_missing_line_and_nothing_to_decide() -> None:
     assert f"Lacking: {line}." in message.text
     assert VERDICT.summary in words(message), "the verdict stands as it stood"
     assert "68,700 memory cgroups" in words(message)
-    assert buttons(message) == ["who-else", "check_again", "feedback"]
+    assert buttons(message) == ["who-else", "check_again", "feedback-right", "feedback-wrong"]
 
 
 def test_what_the_check_said_stands_where_nothing_is_offered_or_not_all_is_read() -> None:

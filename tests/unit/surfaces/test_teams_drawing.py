@@ -29,7 +29,6 @@ from bot.chat.document import (
     SmallPrint,
     Table,
     Title,
-    YesNoQuestion,
     bullets,
     folded,
     line,
@@ -80,7 +79,6 @@ def every_block(words: str) -> tuple[Block, ...]:
         Fold(words, words),
         Table((words, words), [(words, words)], words, words),
         ButtonRow((Button(words, "approve", words, "primary"), Menu("pick", words, options)), "row"),
-        YesNoQuestion("feedback", (words, "right-1"), (words, "wrong-1")),
         Record(words),
         IfRoom(bullets([(words, words)])),
     )

@@ -14,7 +14,6 @@ const MAKERS = {
   divider: () => el("hr", {}),
   context,
   actions,
-  context_actions: actions,
   image,
   input,
   rich_text: richText,

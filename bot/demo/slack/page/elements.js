@@ -6,7 +6,6 @@ import { plainText } from "./mrkdwn.js";
 
 const MAKERS = {
   button: makeButton,
-  feedback_buttons: makeFeedback,
   static_select: makeMenu,
   plain_text_input: makeText,
 };
@@ -32,16 +31,6 @@ function makeButton(element, context) {
     plainText(element.text.text, element.text.emoji !== false),
   );
   return node;
-}
-
-function makeFeedback(element, context) {
-  const sides = [element.positive_button, element.negative_button].map((side) =>
-    button(
-      { class: "b-button", onclick: () => context.use(element, side.value) },
-      plainText(side.text.text, false),
-    ),
-  );
-  return el("span", { class: "b-feedback" }, ...sides);
 }
 
 function makeMenu(element, context) {

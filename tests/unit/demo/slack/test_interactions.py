@@ -69,11 +69,6 @@ def asked(name: str, optional: bool = False, **element: Any) -> dict[str, Any]:
 
 
 YES = {"type": "button", "text": plain("Yes"), "action_id": "yes", "value": "incident-1", "style": "danger"}
-RIGHT_OR_WRONG = {
-    "type": "feedback_buttons",
-    "positive_button": {"text": plain("Right"), "value": "right-1"},
-    "negative_button": {"text": plain("Wrong"), "value": "wrong-1"},
-}
 OPTIONS = [{"text": plain(f"node-{number}"), "value": f"n{number}"} for number in range(3)]
 
 
@@ -134,7 +129,6 @@ async def test_what_one_does_not_see_one_does_not_click(room: Room, who: str) ->
     [
         ({"type": "static_select", "options": OPTIONS}, "n2", {"selected_option": OPTIONS[2]}),
         ({"type": "static_select", "options": OPTIONS}, "node-1", {"selected_option": OPTIONS[1]}),
-        (RIGHT_OR_WRONG, "wrong-1", {"text": plain("Wrong"), "value": "wrong-1"}),
     ],
 )
 async def test_choice_is_told_as_slack_tells_it(
