@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ async def details_of(slack: SlackWorkspace, node: str = "node-1") -> None:
 async def test_passing_fault_is_tried_again_until_the_verdict_stands(
     slack: SlackWorkspace, readings: Readings, tmp_path: Path, method: str
 ) -> None:
-    faults = (
+    faults: tuple[Any, ...] = (
         lambda: slack.faults.status(method, 500, times=2),
         lambda: slack.faults.error(method, "internal_error"),
         lambda: slack.faults.error(method, "fatal_error"),

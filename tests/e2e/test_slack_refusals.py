@@ -96,7 +96,7 @@ async def test_member_of_another_workspace_is_told_so_at_the_click(slack: SlackW
     assert await team.refusals() == [(BOB, "NotAnApprover")]
 
 
-UNREAD = {
+UNREAD: dict[str, Any] = {
     "missing_scope": lambda slack: slack.faults.error("usergroups.users.list", "missing_scope"),
     "plan_upgrade_required": lambda slack: slack.faults.error("usergroups.users.list", "plan_upgrade_required"),
     "ratelimited": lambda slack: slack.faults.rate_limit("usergroups.users.list", 1),
