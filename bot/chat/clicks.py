@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from bot.chat.people import Person
 from bot.domain.json_form import NotOfForm, read
@@ -59,3 +61,8 @@ def parse_submission(text: str) -> Submission | None:
         return read(Submission, json.loads(text))
     except (ValueError, RecursionError, NotOfForm):
         return None
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """Return a payload's value if it is a mapping, else an empty mapping."""
+    return value if isinstance(value, Mapping) else {}

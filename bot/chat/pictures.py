@@ -8,15 +8,14 @@ which name: a restart uploads nothing twice, and goes on with unfinished uploads
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.chat.document import CoreLoadStrip
 from bot.chat.remembered import BoundedDict
 from bot.chat.service import ChatService, Message, Timing, Uploaded
-from bot.chat.uploads import ThreadFile, Uploads
+from bot.chat.uploads import ThreadFile, Uploads, logging_outbox_failure
 from bot.domain.contracts import Clock, Log
 from bot.domain.core_heat import CoreHeat
 from bot.domain.errors import LedgerError
@@ -108,7 +107,7 @@ class Pictures(Uploads):
         if await self._picture(key) is not None:
             return
         content, post_id = {"heat": to_json_types(drawn), "node": node}, ""
-        with self._ignoring_outbox_failure(key):  # drawn all the same; only a restart would lose it
+        with logging_outbox_failure(self.log, key[0]):  # drawn all the same; only a restart would lose it
             post_id = (await self.outbox.keep(Post(key[0], PICTURE + key[1], channel, content, UNDER))).id
         await self._upload_picture(key, post_id, channel, node, drawn, redraw)
 
@@ -134,7 +133,8 @@ class Pictures(Uploads):
                 await self._give_up(key, post_id, outcome.error)
                 return
             self._known[key] = _Picture(outcome.file, drawn.alt_text)
-            with self._ignoring_outbox_failure(key):  # the file's id stands in the field of a message's time stamp
+            # The file's id stands in the field of a message's time stamp.
+            with logging_outbox_failure(self.log, key[0]):
                 if post_id:
                     await self.outbox.mark_delivered(post_id, channel, outcome.file)
             await redraw(key[0])
@@ -142,17 +142,9 @@ class Pictures(Uploads):
     async def _give_up(self, key: tuple[str, str], post_id: str, because: str) -> None:
         self.log("picture_given_up", picture=key[1], because=because)
         self._known[key] = None
-        with self._ignoring_outbox_failure(key):
+        with logging_outbox_failure(self.log, key[0]):
             if post_id:
                 await self.outbox.mark_dropped(post_id, because)
-
-    @contextmanager
-    def _ignoring_outbox_failure(self, key: tuple[str, str]) -> Iterator[None]:
-        """Do it where the outbox can be asked: a picture is worth no trouble."""
-        try:
-            yield
-        except LedgerError as error:
-            self.log("outbox_unavailable", card=key[0], error=one_line(str(error)))
 
     async def _offer_again(self, key: tuple[str, str], picture: _Picture, redraw: Redraw) -> None:
         await asyncio.sleep(self.timing.first_pause * 2 ** (picture.refused + 1))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -31,6 +30,7 @@ from bot.chat.service import (
     message_of,
 )
 from bot.chat.thread_files import FileRequest, ThreadFiles
+from bot.chat.uploads import logging_outbox_failure
 from bot.domain.contracts import Clock, Log
 from bot.domain.core_heat import CoreHeat
 from bot.domain.errors import LedgerError
@@ -160,7 +160,7 @@ class Poster:
     async def _place_on_record(self, card: str) -> MessageRef | None:
         self._unsure.add(card)
         place = None
-        with self._ignoring_outbox_failure(card):
+        with logging_outbox_failure(self._log, card):
             place = await self._outbox.place(card, CARD)
             self._unsure.discard(card)
         return place
@@ -392,21 +392,14 @@ class Poster:
         pause = max(asked, self._pause_after(failures))
         self._log(f"{self.chat.logged}_failed", card=part.card, part=part.name, error=error, again_in_seconds=pause)
         sent = pending.post_id if pending is not None else ""
-        with self._ignoring_outbox_failure(part.card):
+        with logging_outbox_failure(self._log, part.card):
             sent = sent or await self._outbox.last_id(part.card, part.name)
             if pending is not None and pending.post_id:
                 await self._outbox.mark_failed(pending.post_id, self._now() + timedelta(seconds=pause), error)
         await asyncio.sleep(pause)
-        with self._ignoring_outbox_failure(part.card):  # what is sent without it, the outbox hears of when it stands
+        with logging_outbox_failure(self._log, part.card):  # what is sent without it, it hears of when it stands
             if sent and sent != await self._outbox.last_id(part.card, part.name) and part.pending is pending:
                 part.sent, part.pending = version, None  # another program has a newer wording, and sends that
-
-    @contextlib.contextmanager
-    def _ignoring_outbox_failure(self, card: str) -> Iterator[None]:
-        try:
-            yield
-        except LedgerError as error:
-            self._log("outbox_unavailable", card=card, error=one_line(str(error)))
 
     def _pause_after(self, failures: int) -> float:
         return min(self._timing.longest_pause, self._timing.first_pause * 2.0 ** min(failures - 1, 16))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,15 @@ class ThreadFile:
     name: str
     content: bytes
     alt_text: str = ""
+
+
+@contextlib.contextmanager
+def logging_outbox_failure(log: Log, card: str) -> Iterator[None]:
+    """Do what is worth no trouble where the outbox cannot be asked."""
+    try:
+        yield
+    except LedgerError as error:
+        log("outbox_unavailable", card=card, error=one_line(str(error)))
 
 
 class Uploads:

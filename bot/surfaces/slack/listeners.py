@@ -18,7 +18,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.chat.clicks import Click, Submission
+from bot.chat.clicks import Click, Submission, mapping
 from bot.chat.commands import Commands
 from bot.chat.decisions import Decisions
 from bot.chat.home import HomePublisher
@@ -27,7 +27,7 @@ from bot.chat.requests import CommandRequest
 from bot.domain.contracts import Seconds
 from bot.surfaces.hooks import Counted
 from bot.surfaces.slack.drawing import REASON
-from bot.surfaces.slack.people import mapping, person_of
+from bot.surfaces.slack.people import person_of
 
 _ANY = re.compile(r".*", re.DOTALL)
 _DIALOGS = re.compile(rf"{REASON}\Z")

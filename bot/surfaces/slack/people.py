@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.chat.clicks import mapping
 from bot.chat.people import People, Person
 from bot.domain.alert import SLACK
 from bot.domain.contracts import Seconds
@@ -205,11 +206,6 @@ _NO_MEMBERS = (
     ("is_ultra_restricted", "a guest"),
     ("is_stranger", "from another organisation"),
 )
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    """Return a payload's value if it is a mapping, else an empty mapping."""
-    return value if isinstance(value, Mapping) else {}
 
 
 def _display_name(info: Mapping[str, Any]) -> str:

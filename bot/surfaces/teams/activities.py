@@ -10,13 +10,12 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from bot.chat.clicks import Click, Submission
+from bot.chat.clicks import Click, Submission, mapping
 from bot.chat.people import Person
 from bot.chat.requests import CommandRequest
 from bot.domain.alert import TEAMS
 from bot.domain.safe_text import one_line
 from bot.surfaces.teams.drawing import ACTION, CHOSEN, OPENED, REASON, ROW, SEALED, VALUE
-from bot.surfaces.teams.keys import mapping
 
 FETCH, SUBMIT, EXECUTE = "task/fetch", "task/submit", "adaptiveCard/action"
 STANDARD = "standard"  # the kind of channel whose members are those of its team

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import httpx
 
+from bot.chat.clicks import mapping
 from bot.chat.document import Block, Dialog, Document, clipped, plain_document
 from bot.chat.remembered import BoundedDict
 from bot.chat.service import (
@@ -33,7 +34,6 @@ from bot.domain.errors import CannotTell, SettingsError
 from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
 from bot.surfaces.teams import drawing
-from bot.surfaces.teams.keys import mapping
 from bot.surfaces.teams.settings import TeamsSettings
 
 SCOPE = "https://api.botframework.com/.default"

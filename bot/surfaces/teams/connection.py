@@ -10,6 +10,7 @@ from urllib.parse import quote
 import httpx
 from aiohttp import web
 
+from bot.chat.clicks import mapping
 from bot.chat.commands import Commands
 from bot.chat.connection import ChatConnection
 from bot.chat.decisions import Decisions
@@ -24,7 +25,7 @@ from bot.surfaces.teams.activities import EXECUTE, FETCH, SUBMIT, Spoken
 from bot.surfaces.teams.calls import TROUBLE, PendingClick, TeamsCalls, failure_reason
 from bot.surfaces.teams.drawing import HOME as HOME_SEALED
 from bot.surfaces.teams.drawing import OPENED, dialog_task
-from bot.surfaces.teams.keys import NotGenuine, SigningKeys, mapping
+from bot.surfaces.teams.keys import NotGenuine, SigningKeys
 from bot.surfaces.teams.people import TeamsPeople
 from bot.surfaces.teams.settings import TeamsSettings
 from bot.surfaces.web_limits import UNREAD, read_request_body

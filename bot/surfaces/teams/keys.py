@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import httpx
 import jwt
 
+from bot.chat.clicks import mapping
 from bot.domain.contracts import Log, Seconds
 from bot.domain.safe_text import one_line
 from bot.sources.addresses import is_safe_for_secrets
@@ -112,8 +113,3 @@ class SigningKeys:
         answer = await self._http.get(url)
         answer.raise_for_status()
         return answer.json()
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    """Return a payload's value if it is a mapping, else an empty mapping."""
-    return value if isinstance(value, Mapping) else {}
