@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.domain.allowance import Allowance
@@ -76,9 +76,19 @@ class VerdictMarker:
         repeated mark add nothing. `groups` are those that the person is in now.
         Raises: NothingToMark while it is not closed, or has no verdict; TooManyRequests; LedgerError.
         """
-        event = self._mark_event(incident, right, request, os_user)
-        event = replace(event, groups=tuple(sorted(self.policy.approver_groups.intersection(groups))))
-        event = replace(event, was=one_line(was.strip(), WAS), taken_back=taken_back)
+        verdict = verdict_to_mark(incident)
+        event = VerdictMarked(
+            incident.id,
+            named(verdict),
+            right,
+            incident.node,
+            incident.triage.case if incident.triage is not None else "",
+            request[:200],
+            os_user,
+            tuple(sorted(self.policy.approver_groups.intersection(groups))),
+            one_line(was.strip(), WAS),
+            taken_back,
+        )
         before = await self.marks.read()
         self._check_rate_limit(before, by)
         entry = await self.marks.append(event, by)
@@ -101,11 +111,6 @@ class VerdictMarker:
             )
         await self.marks.append(CauseLookedAt(cause, one_line(reason.strip(), 500), os_user), by)
         return score
-
-    def _mark_event(self, incident: Incident, right: bool, request: str, os_user: str) -> VerdictMarked:
-        verdict = verdict_to_mark(incident)
-        kept = incident.triage.case if incident.triage is not None else ""
-        return VerdictMarked(incident.id, named(verdict), right, incident.node, kept, request[:200], os_user)
 
     def _check_rate_limit(self, marks: tuple[Entry, ...], by: str) -> None:
         """Count by the record, so that it holds in all programs and after a restart. Raises: TooManyRequests."""
