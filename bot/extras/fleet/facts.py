@@ -50,7 +50,7 @@ _OWN = frozenset(
             "mac",
             "serial",
         ),
-        "seconds",
+        *("seconds", "looked_twice", "left_out", "mounts_left_out", "rooms_left_out"),
     }
 )
 _PROSE = frozenset(
