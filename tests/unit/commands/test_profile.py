@@ -32,7 +32,7 @@ def test_folded_comes_from_gzip_and_from_stdin(
     packed.write_bytes(gzip.compress(SHAPES.read_bytes()))
     assert main(["profile", "--from", str(packed), "--format", "folded"]) == 0
     assert capsys.readouterr().out == FOLDED
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(SHAPES.read_bytes())))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(SHAPES.read_bytes()))))
     assert main(["profile", "--from", "-", "--format", "folded", "--out", str(tmp_path / "folded")]) == 0
     assert (tmp_path / "folded").read_text() == FOLDED
 
