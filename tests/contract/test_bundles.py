@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import os
 import re
@@ -456,21 +455,6 @@ def test_what_is_no_bundle_is_said_to_be_none(tmp_path: Path, capsys: pytest.Cap
     for raw in (b'{"bundle":1}\n{"parts":[{}],"sha256":"x"}\n', b'{"bundle":1}\n' + b"[" * 100_000 + b"\n"):
         path.write_bytes(raw)
         assert main(["verify", str(path)]) == 1
-
-
-def test_key_that_stands_twice_is_refused_though_every_hash_fits(bundle: Bundle) -> None:
-    *lines, last, _ = raw_of(bundle).decode().split("\n")
-    at = next(number for number, line in enumerate(lines) if '"kind":"Approved"' in line)
-    lines[at] = lines[at].replace('"by":', '"by":"terminal:mallory","by":', 1)
-    assert json.loads(lines[at])["entry"]["by"] != "terminal:mallory", "for this reader the second counts"
-    parts = json.loads(last)["parts"]
-    parts[at]["sha256"] = hashlib.sha256(lines[at].encode()).hexdigest()
-    write = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
-    sealed = hashlib.sha256(write(parts).encode()).hexdigest()
-    raw = "\n".join((*lines, write({"parts": parts, "sha256": sealed}), "")).encode()
-    assert damage(raw) == ()
-    with pytest.raises(BundleError, match="a key stands twice"):
-        looked_at(raw)
 
 
 def test_entry_of_a_stranger_draws_nothing_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from bot.actions import ACTIONS
 from bot.app.factories import local_transport
@@ -31,13 +30,6 @@ from bot.probes import PROBES
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage
 from bot.response.execution.sudoers import acting_sudoers_text, reading_sudoers_text, sudo_rights
-from bot.surfaces.document import SCHEMA_FILE, document
-from bot.surfaces.pagerduty_note import note_text
-from bot.surfaces.verdict_text import verdict_text
-from bot.view.plan_words import PlanWords
-from tests.alerts.pages import judged
-from tests.unit.surfaces.cards import CONTEXT
-from tests.unit.surfaces.test_slack_card import card
 
 # --- the probe
 
@@ -170,8 +162,6 @@ causes:
 conditions:
   - {name: low, when: entropy.is_low and entropy.bits < 64, says: Very low., status: degraded}
 """
-OTHERS = ", ".join(sorted(PROBES.keys() - {ENTROPY.name}))
-TAKING = f"name: chance\ntitle: Chance\nversion: 1\nall_but: [{OTHERS}]\n"  # it names neither of them
 IN_CLUSTER = Node("here", "localhost", labels={"kubernetes_node": "here"})
 
 
@@ -201,33 +191,6 @@ async def test_action_that_never_settles_is_not_taken_for_a_reboot(tmp_path: Pat
     assert found.plan is not None
     assert [step.action for step in found.plan.steps] == ["feed_entropy"], "nothing is drained for it"
     assert not FEED.reboots
-
-
-async def test_json_and_text_carry_them(tmp_path: Path) -> None:
-    found = await verdict(tmp_path)
-    body = json.loads(document([found]))
-    Draft202012Validator(json.loads(SCHEMA_FILE.read_text())).validate(body)
-    (node,) = body["nodes"]
-    assert node["readings"]["entropy"] == {"bits": 40, "is_low": True}
-    assert node["plan"]["steps"][0]["action"] == "feed_entropy"
-    told = verdict_text(found)
-    assert "entropy: 40 bits of entropy" in told
-    assert "40 bits · read in" in told, "what the node is, as the reading says it"
-
-
-async def test_card_and_note_carry_them_where_a_playbook_takes_what_it_does_not_name(tmp_path: Path) -> None:
-    found = await verdict(tmp_path, TAKING)
-    assert (found.status, found.cause, found.lasting_fix) == (Status.CRITICAL, STARVED.name, "Buy chance.")
-    assert found.plan is not None
-    assert [step.action for step in found.plan.steps] == ["feed_entropy"]
-    shown = card({}, [found], PlanWords(ALL_ACTIONS))
-    assert shown.text.startswith("here: CRITICAL, entropy-starved (confirmed)")
-    assert "40 bits of entropy" in json.dumps(shown.blocks)
-    assert "feed entropy" in json.dumps(shown.blocks)
-    page = judged("Q1", found)
-    assert "entropy: 40 bits of entropy" in note_text([page], page.id, "", CONTEXT)
-    starved = library(tmp_path, TAKING).get("chance")
-    assert (starved.must_read, starved.causes[0].tuning["low_bits"]) == (("entropy",), 64)
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.app.alerts import named_nodes_and_route, rules_of
 from bot.app.doctor import Doctor
-from bot.app.factories import library
-from bot.domain.alert import PEOPLE, Alert, AlertGroup, AlertStatus, Delivery, SourceAlert
+from bot.domain.alert import PEOPLE, AlertGroup, AlertStatus, Delivery, SourceAlert
 from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import NotAnApprover, SettingsError
 from bot.domain.incident import Incident
@@ -24,11 +22,10 @@ from bot.domain.toml_table import TomlTable
 from bot.inventory import Inventory
 from bot.response.decision import guards
 from bot.settings import Settings, all_rows
-from bot.sources import SOURCES, parse_file
+from bot.sources import SOURCES
 from bot.sources.source import Body, Proof, Source
 from bot.surfaces import SURFACES, member_settings
 from bot.surfaces.descriptor import DoctorChecks, SurfaceDescriptor
-from bot.view.view import is_alarm
 from tests.slack.service import Readings, card_saying, serving
 from tests.slack.workspace import workspace
 
@@ -167,18 +164,6 @@ async def test_its_alert_is_taken_read_and_shown_also_by_a_surface_that_nobody_k
         assert (opened.source, opened.node) == ("siren", NODE)
         async with client.get(f"{bot.address}/metrics") as answer:
             assert 'zombie_webhooks_total{outcome="accepted",source="siren"} 1.0' in await answer.text()
-
-
-def test_a_route_and_its_explanation_know_it(tmp_path: Path) -> None:
-    told = parse_file(BODY, sources=ALL_SOURCES)
-    assert told.delivery.alarm is not None
-    assert is_alarm(Alert("siren", told.delivery.alarm.case))
-    (tmp_path / "nodes.toml").write_text(f'[nodes.{NODE}]\naddress = "127.0.0.1"\n')
-    rules = rules_of(settings(tmp_path), library(), ALL_SOURCES)
-    named, route, _ = named_nodes_and_route(
-        told.delivery.alarm, told.signals, rules, Inventory.load(tmp_path / "nodes.toml").nodes
-    )
-    assert (named.nodes, route.number, route.playbook, route.channel) == ((NODE,), 1, "network-resets", "C0ONCALL01")
 
 
 async def test_doctor_has_a_line_of_each(tmp_path: Path) -> None:

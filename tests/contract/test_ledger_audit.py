@@ -355,56 +355,41 @@ def added(
     return add
 
 
+BACK = "2020-01-01T00:00:00.000Z"
+ANCHOR = {"incident": OPEN, "kind": "Approved", "head": "x"}
+PRUNED = {"before": "2026-11-21T10:00:00+00:00"}
+NO_AUTHOR = "its author is not written as the ledger writes authors"
+NO_BODY = "its body is not written as the ledger writes bodies"
+RELEASED = '{"form":1,"pull":0,"reason":"x"}'
+FORGED: list[tuple[str, str, str | dict[str, Any], dict[str, str], str]] = [
+    (HOUSE, "BrakePulled", "{}", {"at": BACK}, f"is dated back: {BACK}, and the entry before it"),
+    (OPEN, "BrakePulled", "{}", {"at": BACK}, f"is dated back: {BACK}, and the entry before it"),
+    (OPEN, "BrakePulled", "{}", {"at": "20300101T000000+00:00"}, "its time is not written as the ledger writes times"),
+    (HOUSE, "BrakePulled", '{"x":NaN}', {}, NO_BODY),
+    (OPEN, "BrakePulled", '{"x":1e999}', {}, NO_BODY),
+    *(
+        (HOUSE, "BrakeReleased", RELEASED, {"by": by}, NO_AUTHOR)
+        for by in ("", " bot", "ann", "terminal:ann bob", "terminal:\x1b[2J")
+    ),
+    (HOUSE, "EntryAnchored", {**ANCHOR, "seq": 10**30}, {}, "is a larger number than"),
+    (HOUSE, "EntryAnchored", {**ANCHOR, "seq": 2**63}, {}, NO_NUMBER),
+    (HOUSE, "EntryAnchored", {**ANCHOR, "seq": -1}, {}, NO_NUMBER),
+    *(
+        (HOUSE, "IncidentsPruned", {**PRUNED, "heads": {OPEN: head}}, {}, NO_NUMBER)
+        for head in ("9" * 5_000 + ":x", "nothing", "٣:x")
+    ),
+    (HOUSE, "StepStarted", {"number": 1, "attempt": 1}, {}, "holds StepStarted, which belongs to an incident"),
+]
+
+
 @on_both
-@pytest.mark.parametrize(
-    ("stream", "body", "at", "says"),
-    [
-        (HOUSE, "{}", "2020-01-01T00:00:00.000Z", "is dated back: 2020-01-01T00:00:00.000Z, and the entry before it"),
-        (OPEN, "{}", "2020-01-01T00:00:00.000Z", "is dated back: 2020-01-01T00:00:00.000Z, and the entry before it"),
-        (OPEN, "{}", "20300101T000000+00:00", "its time is not written as the ledger writes times"),
-        (HOUSE, '{"x":NaN}', "2030-01-01T00:00:00.000Z", "its body is not written as the ledger writes bodies"),
-        (OPEN, '{"x":1e999}', "2030-01-01T00:00:00.000Z", "its body is not written as the ledger writes bodies"),
-    ],
-)
+@pytest.mark.parametrize(("stream", "kind", "body", "more", "says"), FORGED)
 def test_what_no_ledger_writes_is_broken_though_every_hash_fits(
-    filled: Database, stream: str, body: str, at: str, says: str
+    filled: Database, stream: str, kind: str, body: str | dict[str, Any], more: dict[str, str], says: str
 ) -> None:
-    found = after(filled, added(stream, "BrakePulled", body, at))
-    assert (found.broken[0].seq, says in found.broken[0].says) == (Ledger(filled).head.now(stream).seq + 1, True)
-
-
-@on_both
-@pytest.mark.parametrize("by", ["", " bot", "ann", "terminal:ann bob", "terminal:\x1b[2J"])
-def test_author_that_no_ledger_writes_is_broken_though_every_hash_fits(filled: Database, by: str) -> None:
-    found = after(filled, added(HOUSE, "BrakeReleased", '{"form":1,"pull":0,"reason":"x"}', by=by))
-    assert (found.broken[0].seq, found.broken[0].says) == (
-        Ledger(filled).head.now(HOUSE).seq + 1,
-        "its author is not written as the ledger writes authors",
-    )
-
-
-@on_both
-@pytest.mark.parametrize(
-    ("kind", "body", "says"),
-    [
-        (
-            "EntryAnchored",
-            {"incident": OPEN, "kind": "Approved", "seq": 10**30, "head": "x"},
-            "is a larger number than",
-        ),
-        ("EntryAnchored", {"incident": OPEN, "kind": "Approved", "seq": 2**63, "head": "x"}, NO_NUMBER),
-        ("EntryAnchored", {"incident": OPEN, "kind": "Approved", "seq": -1, "head": "x"}, NO_NUMBER),
-        ("IncidentsPruned", {"heads": {OPEN: "9" * 5_000 + ":x"}, "before": "2026-11-21T10:00:00+00:00"}, NO_NUMBER),
-        ("IncidentsPruned", {"heads": {OPEN: "nothing"}, "before": "2026-11-21T10:00:00+00:00"}, NO_NUMBER),
-        ("IncidentsPruned", {"heads": {OPEN: "٣:x"}, "before": "2026-11-21T10:00:00+00:00"}, NO_NUMBER),
-        ("StepStarted", {"number": 1, "attempt": 1}, "holds StepStarted, which belongs to an incident"),
-    ],
-)
-def test_note_with_a_number_that_no_entry_can_have_is_broken(
-    filled: Database, kind: str, body: dict[str, Any], says: str
-) -> None:
-    (broken,) = after(filled, added(HOUSE, kind, canonical_body({"form": 1, **body}))).broken
-    assert (broken.stream, broken.seq, says in broken.says) == (HOUSE, Ledger(filled).head.now(HOUSE).seq + 1, True)
+    text_of_body = body if isinstance(body, str) else canonical_body({"form": 1, **body})
+    broken, *_ = after(filled, added(stream, kind, text_of_body, **more)).broken
+    assert (broken.stream, broken.seq, says in broken.says) == (stream, Ledger(filled).head.now(stream).seq + 1, True)
 
 
 def anchored_today(connection: Connection) -> None:

@@ -282,7 +282,7 @@ def test_18_any_answer_that_is_cut_hides_no_fault_and_raises_none(data: st.DataO
 ILL = sorted(path.stem for path in FOLDER.glob("sick-*.txt"))
 
 
-@drawn(60)
+@drawn(25)
 @given(data=st.data(), name=st.sampled_from(ILL))
 def test_18_no_sick_node_is_healthy_without_one_of_its_answers(data: st.DataObject, name: str) -> None:
     asked = data.draw(st.sampled_from([each for each in ill(name) if judged(each).status in (DEGRADED, CRITICAL)]))

@@ -42,6 +42,7 @@ def test_whatever_happens_no_node_is_acted_on_twice_or_out_of_turn(part: int) ->
     assert len(ends) > 1, ends
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("where", "hole", "found"),
     [
@@ -70,6 +71,7 @@ def ended_unfixed(incident: Incident) -> bool:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("where", "hole", "found", "number", "how"),
     [
@@ -109,6 +111,7 @@ def test_hole_beside_a_node_that_fails_is_found_where_several_have_their_turn(
 ALERTED: dict[str, Any] = {"members": 6, "programs": 1, "deadly": 0.0, "endings": ("cured",)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("where", "hole", "clocked", "number"),
     [

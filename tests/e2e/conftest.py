@@ -9,6 +9,7 @@ from tests.conftest import missing
 from tests.nodes.ring import Patient, a_patient
 from tests.nodes.sshd import SSHD, Sshd
 from tests.slack.acting_team import ActingTeam, acting_team, with_carol
+from tests.slack.service import Readings
 from tests.slack.workspace import SlackWorkspace, workspace
 
 
@@ -41,3 +42,9 @@ async def team(slack: SlackWorkspace, tmp_path: Path) -> AsyncIterator[ActingTea
     async with acting_team(slack, tmp_path) as team:
         team.run_plans = False
         yield team
+
+
+@pytest.fixture
+async def readings() -> Readings:
+    """Readings of nodes that a test begins and ends."""
+    return Readings()

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
-import pytest
 
 from bot.app.check import check
 from bot.domain.action import Plan, Step
@@ -23,7 +21,7 @@ from bot.surfaces.document import document
 from bot.surfaces.verdict_text import verdict_text
 from tests.readings.secrets import seeded
 from tests.slack.service import CHANNEL, Readings, card_saying, serving
-from tests.slack.workspace import SlackWorkspace, workspace
+from tests.slack.workspace import SlackWorkspace
 from tests.unit.surfaces.verdicts import FOUNDING
 
 CORPUS = seeded(7)
@@ -59,12 +57,6 @@ def leaked(text: str) -> list[str]:
 def kept_in(folder: Path) -> str:
     """Every byte of the database, also what it has deleted and not overwritten."""
     return b"".join(path.read_bytes() for path in folder.glob("zombie.db*")).decode(errors="replace")
-
-
-@pytest.fixture
-async def slack() -> AsyncIterator[SlackWorkspace]:
-    async with workspace() as slack:
-        yield slack
 
 
 def test_this_test_can_fail() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,18 +17,15 @@ from tests.record.incidents import WAYS
 from tests.record.keeping import keep
 from tests.slack.acting_team import BOB, CAROL, GUEST, ONCALL
 from tests.slack.service import Bot, Readings, card_saying, cards, reply_saying, serving
-from tests.slack.workspace import SlackWorkspace, workspace
+from tests.slack.workspace import SlackWorkspace
 
 GROUP = "S0SRE00001"  # bob is in it
 
 
 @pytest.fixture
-async def slack() -> AsyncIterator[SlackWorkspace]:
-    async with workspace() as slack:
-        slack.state.add_user(CAROL)
-        for user in (CAROL.id, GUEST):
-            slack.state.set_member(ONCALL, user, member=True)
-        yield slack
+def slack(slack: SlackWorkspace) -> SlackWorkspace:
+    slack.state.set_member(ONCALL, GUEST, member=True)
+    return slack
 
 
 def refusing(slack: SlackWorkspace, who: str, says: str) -> list[str]:

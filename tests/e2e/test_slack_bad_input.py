@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,20 +13,8 @@ from bot.demo.slack.people import ALICE
 from bot.demo.slack.typed import mentions
 from bot.domain.verdict import Verdict
 from tests.slack.service import Readings, card_saying, reply_saying, serving
-from tests.slack.workspace import SlackWorkspace, workspace
+from tests.slack.workspace import SlackWorkspace
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE
-
-
-@pytest.fixture
-async def slack() -> AsyncIterator[SlackWorkspace]:
-    async with workspace() as slack:
-        yield slack
-
-
-@pytest.fixture
-async def readings() -> Readings:
-    return Readings()
-
 
 WORDS = (
     ("", "What I can do"),

@@ -16,7 +16,7 @@ import pytest
 
 from bot.demo.fleet import FLEET, Fleet
 from tests.program import Running
-from tests.slack.workspace import SlackWorkspace, now, workspace
+from tests.slack.workspace import SlackWorkspace, now
 
 ROOT = Path(__file__).parents[2]
 FOUNDING = FLEET[0].name
@@ -53,12 +53,6 @@ async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
     await fleet.start()
     yield fleet
     await fleet.stop()
-
-
-@pytest.fixture
-async def slack() -> AsyncIterator[SlackWorkspace]:
-    async with workspace() as slack:
-        yield slack
 
 
 def configured(state: Path, seconds: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,7 @@ import pytest
 
 from bot.demo.slack.message import Message
 from tests.slack.service import Readings, card_saying, cards, reply_saying, serving
-from tests.slack.workspace import SlackWorkspace, workspace
-
-
-@pytest.fixture
-async def slack() -> AsyncIterator[SlackWorkspace]:
-    async with workspace() as slack:
-        yield slack
+from tests.slack.workspace import SlackWorkspace
 
 
 def buttons(message: Message) -> dict[str, str]:
@@ -38,34 +31,27 @@ async def closed_card(slack: SlackWorkspace, asked: str, words: str) -> Message:
     )
 
 
+@pytest.mark.parametrize(
+    ("nodes", "words", "button"),
+    [(("node-7",), "node-7: CRITICAL", "Check again"), (("node-7", "node-8"), "2 nodes: 2 critical", "Check 2 again")],
+)
 async def test_card_is_checked_again_on_a_card_of_its_own_by_whoever_clicks(
-    slack: SlackWorkspace, tmp_path: Path
+    slack: SlackWorkspace, tmp_path: Path, nodes: tuple[str, ...], words: str, button: str
 ) -> None:
     readings = Readings()
     async with serving(slack, tmp_path, readings) as bot:
-        card = await closed_card(slack, "node-7", "node-7: CRITICAL")
-        assert buttons(card)["check_again"] == "Check again"
+        card = await closed_card(slack, " ".join(nodes), words)
+        assert buttons(card)["check_again"] == button
         before = json.dumps(card.blocks)
         await slack.click("bob", card, "check_again")
         await slack.until(lambda: len(cards(slack)) == 2, what="a card of its own")
-        await slack.until(lambda: "CRITICAL" in cards(slack)[1].text, what="its verdict")
-        assert readings.asked == {"node-7": 2}
+        await slack.until(lambda: words in cards(slack)[1].text, what="its verdicts")
+        assert readings.asked == dict.fromkeys(nodes, 2)
         assert json.dumps(cards(slack)[0].blocks) == before, "what was found before stays as it was found"
         incidents = await bot.ledger.incidents()
-        assert len(incidents) == 2
+        assert len(incidents) == 2 * len(nodes)
         entries = [(await bot.ledger.read(incident.id))[0] for incident in incidents]
         assert {entry.by.rpartition("/")[2] for entry in entries} == {"U0ALICE001", "U0BOB00001"}
-
-
-async def test_card_of_several_nodes_has_all_of_them_checked_again(slack: SlackWorkspace, tmp_path: Path) -> None:
-    readings = Readings()
-    async with serving(slack, tmp_path, readings):
-        card = await closed_card(slack, "node-7 node-8 node-9", "3 nodes: 3 critical")
-        assert buttons(card)["check_again"] == "Check 3 again"
-        await slack.click("bob", card, "check_again")
-        await slack.until(lambda: len(cards(slack)) == 2, what="a card of its own")
-        await slack.until(lambda: "3 nodes: 3 critical" in cards(slack)[1].text, what="its verdicts")
-        assert readings.asked == {"node-7": 2, "node-8": 2, "node-9": 2}
 
 
 async def test_click_is_counted_and_judged_as_a_typed_check(slack: SlackWorkspace, tmp_path: Path) -> None:
@@ -86,6 +72,8 @@ async def test_mistyped_name_is_answered_in_private_with_a_button_for_each_near_
 ) -> None:
     readings = Readings()
     async with serving(slack, tmp_path, readings):
+        await slack.say("alice", "oncall-gpu", "/zombie check zzz <!channel>")
+        assert buttons(await reply_saying(slack, "zzz", "alice")) == {}, "near to nothing"
         await slack.say("alice", "oncall-gpu", "/zombie check nod-77")
         told = await reply_saying(slack, "nod-77", "alice")
         assert told.only_for is not None
@@ -96,10 +84,3 @@ async def test_mistyped_name_is_answered_in_private_with_a_button_for_each_near_
         await card_saying(slack, "node-77: CRITICAL")
         assert readings.asked == {"node-77": 1}
         assert len(cards(slack)) == 1
-
-
-async def test_name_that_is_near_to_nothing_has_no_button(slack: SlackWorkspace, tmp_path: Path) -> None:
-    async with serving(slack, tmp_path, Readings()):
-        await slack.say("alice", "oncall-gpu", "/zombie check zzz <!channel>")
-        told = await reply_saying(slack, "zzz", "alice")
-        assert buttons(told) == {}

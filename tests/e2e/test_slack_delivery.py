@@ -27,11 +27,6 @@ async def slack() -> AsyncIterator[SlackWorkspace]:
         yield slack
 
 
-@pytest.fixture
-async def readings() -> Readings:
-    return Readings()
-
-
 async def ready(bot: Bot) -> tuple[int, str]:
     """What /readyz answers: the status, and why not."""
     async with aiohttp.ClientSession() as session, session.get(f"{bot.address}/readyz") as answer:

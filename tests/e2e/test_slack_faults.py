@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -12,20 +11,9 @@ from typing import Any
 import pytest
 
 from tests.slack.service import QUICK, Readings, card_saying, cards, eventually, reply_saying, serving
-from tests.slack.workspace import SlackWorkspace, workspace
+from tests.slack.workspace import SlackWorkspace
 
 CHECK = "/zombie check node-1"
-
-
-@pytest.fixture
-async def slack() -> AsyncIterator[SlackWorkspace]:
-    async with workspace() as slack:
-        yield slack
-
-
-@pytest.fixture
-async def readings() -> Readings:
-    return Readings()
 
 
 async def details_of(slack: SlackWorkspace, node: str = "node-1") -> None:

@@ -15,21 +15,10 @@ import pytest
 from tests.alerts.given_up import give_up
 from tests.slack.service import Bot, Readings, card_saying, cards, eventually, reply_saying, serving
 from tests.slack.signed_http import sign
-from tests.slack.workspace import SlackWorkspace, now, workspace
+from tests.slack.workspace import SlackWorkspace, now
 
 JSON = {"Content-Type": "application/json"}
 CHECK = "/zombie check node-1"
-
-
-@pytest.fixture
-async def slack() -> AsyncIterator[SlackWorkspace]:
-    async with workspace() as slack:
-        yield slack
-
-
-@pytest.fixture
-async def readings() -> Readings:
-    return Readings()
 
 
 @pytest.fixture

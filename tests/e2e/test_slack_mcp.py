@@ -9,22 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx2
-import pytest
 
 from tests.slack.service import Bot, Readings, built, cards, eventually, serving
-from tests.slack.workspace import SlackWorkspace, workspace
+from tests.slack.workspace import SlackWorkspace
 
 if TYPE_CHECKING:
     from mcp import Client  # takes long to load, so it is loaded where it is used
 
 TOKEN = "5eed" * 8
 WITH_TOKEN: dict[str, Any] = {"environment": {"ZOMBIE_MCP_TOKEN": TOKEN}}
-
-
-@pytest.fixture
-async def slack() -> AsyncIterator[SlackWorkspace]:
-    async with workspace() as started:
-        yield started
 
 
 @asynccontextmanager

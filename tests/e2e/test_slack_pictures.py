@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -25,12 +25,6 @@ from tests.unit.surfaces.verdicts import FOUNDING
 
 BEGIN, COMPLETE = "files.getUploadURLExternal", "files.completeUploadExternal"
 HEAT = heat_of()
-
-
-@pytest.fixture
-async def slack() -> AsyncIterator[SlackWorkspace]:
-    async with workspace() as slack:
-        yield slack
 
 
 def hot(name: str) -> Verdict:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.demo.fleet import Fleet
-from tests.e2e.test_slack_check import FOUNDING, ROOT, cards, fleet, serving, slack  # noqa: F401 - fixtures
+from tests.e2e.test_slack_check import FOUNDING, ROOT, cards, fleet, serving  # noqa: F401 - a fixture
 from tests.program import awaited
 from tests.slack.workspace import SlackWorkspace
 
@@ -22,12 +22,12 @@ async def zombie(state: Path, *words: str) -> str:
     return (await awaited(*words, env=environ)).stdout
 
 
-def told_alice(slack: SlackWorkspace, words: str) -> bool:  # noqa: F811
+def told_alice(slack: SlackWorkspace, words: str) -> bool:
     return any(words in message.text for message in slack.messages("oncall-gpu", "alice"))
 
 
 async def test_a_command_is_answered_at_once_and_then_with_the_function(
-    slack: SlackWorkspace,  # noqa: F811
+    slack: SlackWorkspace,
     fleet: Fleet,  # noqa: F811
     tmp_path: Path,
 ) -> None:
@@ -54,7 +54,7 @@ async def test_a_command_is_answered_at_once_and_then_with_the_function(
 
 
 async def test_the_button_of_a_card_answers_in_its_thread_and_the_incident_keeps_it(
-    slack: SlackWorkspace,  # noqa: F811
+    slack: SlackWorkspace,
     fleet: Fleet,  # noqa: F811
     tmp_path: Path,
 ) -> None:
@@ -80,7 +80,7 @@ async def test_the_button_of_a_card_answers_in_its_thread_and_the_incident_keeps
 
 
 async def test_other_lengths_and_unknown_nodes_are_answered_in_private(
-    slack: SlackWorkspace,  # noqa: F811
+    slack: SlackWorkspace,
     fleet: Fleet,  # noqa: F811
     tmp_path: Path,
 ) -> None:
@@ -93,7 +93,7 @@ async def test_other_lengths_and_unknown_nodes_are_answered_in_private(
 
 
 async def test_a_capture_begins_once_on_a_node_and_other_hours_are_refused_in_private(
-    slack: SlackWorkspace,  # noqa: F811
+    slack: SlackWorkspace,
     fleet: Fleet,  # noqa: F811
     tmp_path: Path,
 ) -> None:

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pytest
-
 from tests.slack.service import Readings, cards, eventually, serving
-from tests.slack.workspace import SlackWorkspace, workspace
+from tests.slack.workspace import SlackWorkspace
 
 NODES = 12
-
-
-@pytest.fixture
-async def slack() -> AsyncIterator[SlackWorkspace]:
-    async with workspace() as slack:
-        yield slack
 
 
 async def test_every_check_is_read_once_and_has_one_card(slack: SlackWorkspace, tmp_path: Path) -> None:

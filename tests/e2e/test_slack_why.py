@@ -8,11 +8,11 @@ import re
 from pathlib import Path
 
 from bot.demo.fleet import Fleet
-from tests.e2e.test_slack_check import FOUNDING, cards, fleet, serving, slack
+from tests.e2e.test_slack_check import FOUNDING, cards, fleet, serving
 from tests.program import awaited
 from tests.slack.workspace import SlackWorkspace
 
-__all__ = ["fleet", "slack"]
+__all__ = ["fleet"]
 WHY = "What would have changed this verdict"
 
 

@@ -124,7 +124,7 @@ async def until(question: Callable[[], Any], what: str, within: float = 120.0) -
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(within):
             while not (answer := question()):  # noqa: ASYNC110 - what is asked is another process's doing
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(0.1)
             return answer
     raise TimeoutError(f"waited {within:g} s for {what}")
 
