@@ -79,6 +79,7 @@ async def test_check_in_a_terminal_prints_none() -> None:
         playbook = None
         cpu_lock = CpuLock()
 
+        @property
         def triage(self) -> Talkative:
             return self
 
