@@ -15,6 +15,7 @@ from bot.domain.errors import (
 from bot.domain.root_command import root_argv
 from bot.extras.captures.capture_fold import RollingState
 from bot.extras.captures.recorder_commands import RollingRequest, start_argv
+from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.words import lines
 from tests.nodes.ring import ANN, FAKE, Patient
 from tests.nodes.sshd import OWN_LOGIN
@@ -77,42 +78,29 @@ def test_one_that_ended_by_itself_is_read_and_cleaned_by_the_next_look(patient: 
     patient.must_be_clean()
 
 
-def test_a_missing_right_is_said_with_what_gives_it(patient: Patient) -> None:
+def test_what_keeps_one_from_starting_is_said_and_leaves_nothing(patient: Patient) -> None:
+    patient.limits = CaptureSettings(a_day=9)
     with pytest.raises(MissingRight) as no:
         patient.start()
     assert "zombie sudoers --profile" in no.value.try_next
     assert patient.kinds()[-1] == "CaptureEnded"
     patient.must_be_clean()
-
-
-@pytest.mark.parametrize(
-    ("perf", "says"),
-    [
+    patient.allow()
+    for perf, says in (
         ("#!/bin/sh\nexit 1\n", "perf is missing"),
         (FAKE.replace("--switch-max-files <n>", "--switch-output"), "keeps no ring"),
         (FAKE.replace("cp @SAMPLES@", "echo 'No space left on device' >&2; false"), "ended at once"),
-    ],
-    ids=["no perf", "old perf", "disk full"],
-)
-def test_a_perf_that_cannot_is_said_and_leaves_nothing(patient: Patient, perf: str, says: str) -> None:
-    patient.allow()
-    patient.become(perf)
-    with pytest.raises(CannotRead, match=says):
-        patient.start()
-    patient.must_be_clean()
-
-
-def test_a_systemd_that_is_too_old_is_said(patient: Patient) -> None:
-    patient.allow()
+    ):
+        patient.become(perf)
+        with pytest.raises(CannotRead, match=says):
+            patient.start()
+        patient.must_be_clean()
+    patient.become(FAKE)
     make_units(patient.sshd.folder, version=208)
     with pytest.raises(CannotRead, match="runs systemd 208"):
         patient.start()
     patient.must_be_clean()
-
-
-def test_an_older_systemd_gets_only_what_it_knows(patient: Patient) -> None:
-    patient.allow()
-    make_units(patient.sshd.folder, version=219)
+    make_units(patient.sshd.folder, version=219)  # it gets only what it knows
     capture = patient.start()
     ran = Path("/proc").joinpath(patient.recording().split()[0], "cmdline").read_bytes()
     assert b"perf" in ran

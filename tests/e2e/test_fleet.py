@@ -41,7 +41,7 @@ async def swept(here: Site, *words: str, status: int = 1) -> dict[str, Any]:
     return body
 
 
-async def test_one_look_finds_who_has_it_counts_by_zone_and_watches_nobody(tmp_path: Path) -> None:
+async def test_one_look_finds_who_has_it_full_checks_judge_and_what_means_nobody_is_an_error(tmp_path: Path) -> None:
     async with site(tmp_path, NODES) as here:
         told = await swept(here, "role=gpu", "--cause", LEAK)
         assert (told["schema"], told["asked"], told["answered"], told["complete"]) == (1, 4, 3, True)
@@ -80,9 +80,6 @@ async def test_one_look_finds_who_has_it_counts_by_zone_and_watches_nobody(tmp_p
         for status in ("critical", "degraded", "healthy"):
             assert status not in (text.out + text.err).lower(), "a single look has no status that a check contradicts"
 
-
-async def test_full_check_gives_verdicts_and_a_cause_without_signature_is_judged_in_full(tmp_path: Path) -> None:
-    async with site(tmp_path, NODES) as here:
         told = await swept(here, "gpu-1a-*", "gpu-1b-1", "--full")
         assert {cause["judged"] for cause in told["causes"]} == {"full"}
         verdicts = {node["node"]: (node["status"], node["cause"], node["confidence"]) for node in told["nodes"]}
@@ -97,9 +94,6 @@ async def test_full_check_gives_verdicts_and_a_cause_without_signature_is_judged
             "cpu-steal": "full",
         }
 
-
-async def test_what_means_nobody_is_an_error_and_nobody_reached_is_4(tmp_path: Path) -> None:
-    async with site(tmp_path, NODES) as here:
         for words, sentence in (
             (("role=cpu",), "role is gpu"),
             (("gpu-9*",), "Near it are"),

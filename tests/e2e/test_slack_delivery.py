@@ -15,7 +15,18 @@ import pytest
 
 from bot.demo.slack.delivery import DeliveryTimeouts
 from bot.domain.errors import SettingsError
-from tests.slack.service import QUICK, Bot, Readings, built, card_saying, cards, eventually, reply_saying, serving
+from tests.slack.service import (
+    QUICK,
+    Bot,
+    Readings,
+    being_read,
+    built,
+    card_saying,
+    cards,
+    eventually,
+    reply_saying,
+    serving,
+)
 from tests.slack.workspace import SlackWorkspace, workspace
 
 CHECK = "/zombie check node-1"
@@ -36,10 +47,7 @@ async def ready(bot: Bot) -> tuple[int, str]:
 async def test_socket_dropped_in_the_middle_of_a_check_changes_nothing(
     slack: SlackWorkspace, readings: Readings, tmp_path: Path
 ) -> None:
-    async with serving(slack, tmp_path, readings) as bot:
-        readings.hold()
-        await slack.say("alice", "oncall-gpu", CHECK)
-        await card_saying(slack, "reading")
+    async with being_read(slack, tmp_path, readings) as bot:
         slack.sockets.drop()
         readings.let_go()
         await card_saying(slack, "CRITICAL")
@@ -115,10 +123,7 @@ async def test_request_that_is_told_again_after_a_restart_is_not_seen_to_again(
 async def test_stop_in_the_middle_waits_for_the_reading_and_posts_its_verdict(
     slack: SlackWorkspace, readings: Readings, tmp_path: Path
 ) -> None:
-    async with serving(slack, tmp_path, readings) as bot:
-        readings.hold()
-        await slack.say("alice", "oncall-gpu", CHECK)
-        await card_saying(slack, "reading")
+    async with being_read(slack, tmp_path, readings) as bot:
         stopping = asyncio.create_task(bot.service.stop())
         await eventually(lambda: ready(bot), (503, "stopping"))
         readings.let_go()
@@ -241,10 +246,7 @@ async def test_token_that_is_missing_is_named_with_an_example(
 async def test_ledger_that_fails_in_the_middle_of_a_check_keeps_no_verdict_back(
     slack: SlackWorkspace, readings: Readings, tmp_path: Path
 ) -> None:
-    async with serving(slack, tmp_path, readings) as bot:
-        readings.hold()
-        await slack.say("alice", "oncall-gpu", CHECK)
-        await card_saying(slack, "reading")
+    async with being_read(slack, tmp_path, readings) as bot:
         bot.ledger.is_broken = bot.outbox.is_broken = True
         assert await ready(bot) == (503, "the ledger cannot be used, and the log says why"), "nor its host and login"
         readings.let_go()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.slack.service import QUICK, Readings, card_saying, cards, eventually, reply_saying, serving
+from tests.slack.service import QUICK, Readings, being_read, card_saying, cards, eventually, reply_saying, serving
 from tests.slack.workspace import SlackWorkspace
 
 CHECK = "/zombie check node-1"
@@ -52,10 +52,7 @@ async def test_passing_fault_is_tried_again_until_the_verdict_stands(
 async def test_429_is_waited_out_as_long_as_slack_says(
     slack: SlackWorkspace, readings: Readings, tmp_path: Path
 ) -> None:
-    async with serving(slack, tmp_path, readings):
-        readings.hold()
-        await slack.say("alice", "oncall-gpu", CHECK)
-        await card_saying(slack, "reading")
+    async with being_read(slack, tmp_path, readings):
         slack.faults.rate_limit("chat.update", retry_after_seconds=1)
         readings.let_go()
         await details_of(slack)
@@ -68,10 +65,7 @@ async def test_429_is_waited_out_as_long_as_slack_says(
 async def test_wording_that_slack_refuses_is_said_in_plain_text(
     slack: SlackWorkspace, readings: Readings, tmp_path: Path, error: str
 ) -> None:
-    async with serving(slack, tmp_path, readings):
-        readings.hold()
-        await slack.say("alice", "oncall-gpu", CHECK)
-        await card_saying(slack, "reading")
+    async with being_read(slack, tmp_path, readings):
         slack.faults.error("chat.update", error)
         slack.faults.error("chat.postMessage", error, times=2)  # folded, and open
         readings.let_go()
@@ -88,10 +82,7 @@ async def test_wording_that_slack_refuses_is_said_in_plain_text(
 async def test_details_that_slack_does_not_fold_stand_open(
     slack: SlackWorkspace, readings: Readings, tmp_path: Path
 ) -> None:
-    async with serving(slack, tmp_path, readings):
-        readings.hold()
-        await slack.say("alice", "oncall-gpu", CHECK)
-        await card_saying(slack, "reading")
+    async with being_read(slack, tmp_path, readings):
         slack.faults.error("chat.postMessage", "invalid_blocks")
         readings.let_go()
         card = await card_saying(slack, "CRITICAL")
@@ -118,10 +109,7 @@ async def test_check_where_the_bot_is_no_member_is_answered_in_private_with_the_
 async def test_bot_that_is_removed_in_the_middle_answers_in_private(
     slack: SlackWorkspace, readings: Readings, tmp_path: Path
 ) -> None:
-    async with serving(slack, tmp_path, readings):
-        readings.hold()
-        await slack.say("alice", "oncall-gpu", CHECK)
-        await card_saying(slack, "reading")
+    async with being_read(slack, tmp_path, readings):
         slack.state.set_member("oncall-gpu", "zombie", member=False)
         readings.let_go()
         assert (await reply_saying(slack, "CRITICAL")).only_for is not None
@@ -162,10 +150,7 @@ async def test_verdict_that_nobody_can_be_told_is_on_record(
 
 
 async def test_slack_that_is_silent_is_asked_again(slack: SlackWorkspace, readings: Readings, tmp_path: Path) -> None:
-    async with serving(slack, tmp_path, readings, timing=replace(QUICK, call_limit=0.7)):
-        readings.hold()
-        await slack.say("alice", "oncall-gpu", CHECK)
-        await card_saying(slack, "reading")
+    async with being_read(slack, tmp_path, readings, timing=replace(QUICK, call_limit=0.7)):
         slack.faults.silent("chat.update", timedelta(seconds=60))
         readings.let_go()
         await details_of(slack)
@@ -189,10 +174,7 @@ async def test_card_that_somebody_deleted_comes_back_once_with_the_verdict(
 async def test_details_of_a_card_that_was_deleted_are_given_up_and_stay_on_record(
     slack: SlackWorkspace, readings: Readings, tmp_path: Path
 ) -> None:
-    async with serving(slack, tmp_path, readings) as bot:
-        readings.hold()
-        await slack.say("alice", "oncall-gpu", CHECK)
-        await card_saying(slack, "reading")
+    async with being_read(slack, tmp_path, readings) as bot:
         slack.faults.error("chat.postMessage", "thread_not_found")
         readings.let_go()
         await slack.until(lambda: bot.logged("slack_given_up"), what="the details to be given up")

@@ -26,7 +26,7 @@ def told_alice(slack: SlackWorkspace, words: str) -> bool:
     return any(words in message.text for message in slack.messages("oncall-gpu", "alice"))
 
 
-async def test_a_command_is_answered_at_once_and_then_with_the_function(
+async def test_what_is_typed_is_answered_at_once_then_with_the_function_and_a_capture_begins_once(
     slack: SlackWorkspace,
     fleet: Fleet,  # noqa: F811
     tmp_path: Path,
@@ -51,6 +51,26 @@ async def test_a_command_is_answered_at_once_and_then_with_the_function(
         assert flame.startswith(f"flame-core-39.png: Flame graph of core 39 of {FOUNDING}: ")
         assert HOT in flame
         assert seconds.startswith("seconds-core-39.png: Heat map of ")
+
+        for typed, answer in (
+            (f"profile {FOUNDING} 7", "5, 10, 30, 60"),
+            ("profile ray-gpu-1a-0418", FOUNDING),
+            (f"capture {FOUNDING} 7h", "1h, 6h, 12h, 24h"),
+        ):
+            await slack.say("alice", "oncall-gpu", f"/zombie {typed}")
+            await slack.until(lambda answer=answer: told_alice(slack, answer), what=answer)  # type: ignore[misc]
+        assert len([m for m in slack.messages("oncall-gpu", "bob") if "sampled" in m.text]) <= 1
+
+        for words in (f"records on {FOUNDING} until", f"{FOUNDING} is not recorded"):
+            await slack.say("alice", "oncall-gpu", f"/zombie capture {FOUNDING} 12h")
+            await slack.until(
+                lambda words=words: next((m for m in cards(slack) if words in m.text), None),  # type: ignore[misc]
+                timeout=LONG,
+                what=words,
+            )
+        listed = json.loads(await zombie(tmp_path / "state", "capture", "list", "--json"))["captures"]
+        assert [(found["node"], found["state"]) for found in listed] == [(FOUNDING, "running")]
+        assert listed[0]["by"].startswith("slack:")
 
 
 async def test_the_button_of_a_card_answers_in_its_thread_and_the_incident_keeps_it(
@@ -77,38 +97,3 @@ async def test_the_button_of_a_card_answers_in_its_thread_and_the_incident_keeps
         assert len(taken) == 1
         assert HOT in taken[0]["body"]["headline"]
         assert taken[0]["by"].startswith("slack:")
-
-
-async def test_other_lengths_and_unknown_nodes_are_answered_in_private(
-    slack: SlackWorkspace,
-    fleet: Fleet,  # noqa: F811
-    tmp_path: Path,
-) -> None:
-    async with serving(slack, fleet, tmp_path / "state"):
-        await slack.say("alice", "oncall-gpu", f"/zombie profile {FOUNDING} 7")
-        await slack.until(lambda: told_alice(slack, "5, 10, 30, 60"), what="the lengths that there are")
-        await slack.say("alice", "oncall-gpu", "/zombie profile ray-gpu-1a-0418")
-        await slack.until(lambda: told_alice(slack, FOUNDING), what="the nearest name")
-        assert not [m for m in slack.messages("oncall-gpu", "bob") if "sampled" in m.text]
-
-
-async def test_a_capture_begins_once_on_a_node_and_other_hours_are_refused_in_private(
-    slack: SlackWorkspace,
-    fleet: Fleet,  # noqa: F811
-    tmp_path: Path,
-) -> None:
-    async with serving(slack, fleet, tmp_path / "state"):
-        await slack.say("alice", "oncall-gpu", f"/zombie capture {FOUNDING} 7h")
-        await slack.until(lambda: told_alice(slack, "1h, 6h, 12h, 24h"), what="the hours that there are")
-
-        async def answered(words: str) -> None:
-            await slack.say("alice", "oncall-gpu", f"/zombie capture {FOUNDING} 12h")
-            await slack.until(
-                lambda: next((m for m in cards(slack) if words in m.text), None), timeout=LONG, what=words
-            )
-
-        await answered(f"records on {FOUNDING} until")
-        await answered(f"{FOUNDING} is not recorded")
-        listed = json.loads(await zombie(tmp_path / "state", "capture", "list", "--json"))["captures"]
-        assert [(found["node"], found["state"]) for found in listed] == [(FOUNDING, "running")]
-        assert listed[0]["by"].startswith("slack:")

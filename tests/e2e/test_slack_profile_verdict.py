@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bot.demo.fleet_leaks import AUTO_RESTART, BETWEEN_LOOKS
-from tests.e2e.test_slack_story import LONG, POLICY, card, decides, serving
+from bot.demo.fleet_leaks import BETWEEN_LOOKS
+from tests.e2e.test_slack_story import POLICY, card, decides, serving
 from tests.nodes.acting_fleet import Site, site
 from tests.slack.workspace import workspace
 
@@ -49,20 +49,4 @@ async def test_profile_confirms_what_was_likely_and_the_plan_is_proposed_anew(tm
         assert any(change["with"][0].startswith("profile") for change in replayed["changes"]), replayed
         await decides(slack, "bob", again)
         await card(slack, "Resolved: node-1")
-        assert await bot.end() == 0
-
-
-@pytest.mark.long  # tests/unit/extras/profiles/test_reevaluator.py guards it too
-async def test_profile_that_changes_nothing_leaves_the_proposal(tmp_path: Path) -> None:
-    async with workspace() as slack, site(tmp_path, {"node-1": (AUTO_RESTART, None)}, WINDOW) as here:
-        bot = await serving(slack, here)
-        await slack.say("alice", "oncall-gpu", "/zombie check node-1")
-        offer = await card(slack, "node-1", "(confirmed)", button="approve")
-        await slack.click("bob", offer, "profile")
-
-        def answered() -> bool:
-            return any("mem_cgroup_nr_lru_pages" in message.text for message in slack.thread(offer))
-
-        await slack.until(answered, LONG, what="the profile")
-        assert [incident["state"] for incident in await told(here, "incidents")] == ["proposed"]
         assert await bot.end() == 0

@@ -7,11 +7,14 @@ import json
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from bot.chat.clicks import UNKNOWN_BUTTON
 from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.message import File, Message
 from tests.faults import UPLOAD
 from tests.slack.acting_team import ActingTeam, acting_team
+from tests.slack.service import eventually
 from tests.slack.workspace import SlackWorkspace, workspace
 
 COMPLETE = "files.completeUploadExternal"
@@ -27,10 +30,10 @@ async def report_of(slack: SlackWorkspace, card: Message) -> File:
     return found[0]
 
 
-async def sent(team: ActingTeam) -> None:
-    """Wait until a report has arrived, and that is noted."""
+async def logged(team: ActingTeam, event: str) -> None:
+    """Wait until that was logged."""
     async with asyncio.timeout(60):
-        while not team.logged("report_sent"):  # noqa: ASYNC110 - asks a log
+        while not team.logged(event):  # noqa: ASYNC110 - asks a log
             await asyncio.sleep(0.02)
 
 
@@ -56,7 +59,7 @@ async def test_report_stands_in_the_thread_once_it_is_over(tmp_path: Path) -> No
         for words in ("Resolved: node-1", "it leaks", "sudo -n systemctl reboot", "default-src &#x27;none&#x27;"):
             assert words in page, words
         assert has_button(await team.card("Resolved: node-1"))
-        await sent(team)
+        await logged(team, "report_sent")
         await slack.click("alice", card, "report")
         await team.told("alice", "The report is in this card's thread.")
         await team.shown(incident)
@@ -89,7 +92,8 @@ async def test_without_the_scope_a_sentence_says_how_it_is_written(tmp_path: Pat
         assert not attached(slack, card)
 
 
-async def test_report_on_its_way_when_the_bot_ends_comes_by_the_next_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("absent", [frozenset(), ABSENT], ids=["comes", "without the extra is dropped"])
+async def test_report_on_its_way_when_the_bot_ends_is_the_next_runs(tmp_path: Path, absent: frozenset[str]) -> None:
     async with workspace() as slack:
         slack.faults.silent(UPLOAD, timedelta(seconds=30))
         async with acting_team(slack, tmp_path, reports=True) as team:
@@ -98,11 +102,14 @@ async def test_report_on_its_way_when_the_bot_ends_comes_by_the_next_run(tmp_pat
             await team.idle()
         assert not attached(slack, card)
         slack.faults.clear()
-        async with acting_team(slack, tmp_path, reports=True) as team:
+        replies = len(slack.thread(card))
+        async with acting_team(slack, tmp_path, reports=True, absent=absent) as team:
             await team.poster.sweep()
-            await report_of(slack, card)
+            await logged(team, "file_given_up" if absent else "report_sent")
             await team.poster.sweep()
-        assert len(attached(slack, card)) == 1
+            await eventually(team.poster._outbox.waiting, 0)
+        assert len(attached(slack, card)) == (not absent)
+        assert len(slack.thread(card)) == replies + (not absent), "and nothing is posted in its place"
 
 
 async def test_bot_that_sends_none_names_the_command_and_without_the_extra_says_that_it_cannot(tmp_path: Path) -> None:
@@ -122,21 +129,3 @@ async def test_bot_that_sends_none_names_the_command_and_without_the_extra_says_
             assert not has_button(card)
             assert not attached(slack, card)
             assert "report" not in json.dumps([message.text for message in slack.thread(card)])
-
-
-async def test_report_that_was_on_its_way_is_dropped_without_the_extra(tmp_path: Path) -> None:
-    async with workspace() as slack:
-        slack.faults.silent(UPLOAD, timedelta(seconds=30))
-        async with acting_team(slack, tmp_path, reports=True) as team:
-            card = await cured(slack, team)
-            await slack.until(lambda: slack.asked("files.getUploadURLExternal"), what="the upload to begin")
-            await team.idle()
-        slack.faults.clear()
-        replies = len(slack.thread(card))
-        async with acting_team(slack, tmp_path, reports=True, absent=ABSENT) as team:
-            await team.poster.sweep()
-            async with asyncio.timeout(60):
-                while await team.poster._outbox.waiting():  # noqa: ASYNC110 - asks a database
-                    await asyncio.sleep(0.02)
-            assert team.logged("file_given_up")
-        assert len(slack.thread(card)) == replies, "and nothing is posted in its place"

@@ -226,6 +226,16 @@ def cards(slack: SlackWorkspace, channel: str = CHANNEL) -> list[Message]:
     ]
 
 
+@asynccontextmanager
+async def being_read(slack: SlackWorkspace, folder: Path, readings: Readings, **settings: Any) -> AsyncIterator[Bot]:
+    """A service while it reads node-1 for alice, as its card says, until the readings are let go."""
+    async with serving(slack, folder, readings, **settings) as bot:
+        readings.hold()
+        await slack.say("alice", CHANNEL, "/zombie check node-1")
+        await card_saying(slack, "reading")
+        yield bot
+
+
 async def card_saying(slack: SlackWorkspace, words: str, channel: str = CHANNEL) -> Message:
     """Wait for a card whose text holds these words, and return it."""
     return await slack.until(
