@@ -56,9 +56,9 @@ from tests.record.incidents import BEGAN_AT
 from tests.record.keeping import keep
 
 
-@pytest.fixture
-def bundle(tmp_path: Path) -> Bundle:
-    with record_of(tmp_path) as database:
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    with record_of(tmp_path_factory.mktemp("record")) as database:
         return bundle_of(database, ended(database))
 
 

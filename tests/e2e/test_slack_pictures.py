@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
 from PIL import Image
 
 from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.message import Message
 from bot.domain.verdict import Verdict
 from bot.ledger import Database, Outbox
-from tests.faults import UPLOAD, Faults
+from tests.faults import UPLOAD
 from tests.slack.service import CHANNEL, QUICK, Readings, card_saying, cards, serving
 from tests.slack.workspace import SlackWorkspace, workspace
 from tests.unit.surfaces.heats import heat_of
@@ -121,23 +119,21 @@ async def test_without_the_scope_the_card_keeps_its_strip(tmp_path: Path) -> Non
         assert len(slack.asked(BEGIN)) == 1, "it is not asked again and again"
 
 
-@pytest.mark.parametrize(
-    "goes_wrong",
-    [
-        lambda faults: faults.status(UPLOAD),
-        lambda faults: faults.silent(UPLOAD, timedelta(0)),
-        lambda faults: faults.rate_limit(BEGIN, 1),
-        lambda faults: faults.error(COMPLETE, "internal_error"),
-    ],
-    ids=["500", "cut", "429", "internal"],
-)
-async def test_what_fails_for_a_moment_is_tried_again(
-    slack: SlackWorkspace, tmp_path: Path, goes_wrong: Callable[[Faults], None]
-) -> None:
-    goes_wrong(slack.faults)
+async def test_what_fails_for_a_moment_is_tried_again(slack: SlackWorkspace, tmp_path: Path) -> None:
+    fails = (
+        lambda: slack.faults.status(UPLOAD),
+        lambda: slack.faults.silent(UPLOAD, timedelta(0)),
+        lambda: slack.faults.rate_limit(BEGIN, 1),
+        lambda: slack.faults.error(COMPLETE, "internal_error"),
+    )
     async with serving(slack, tmp_path, Readings(hot)):
-        await slack.say("alice", CHANNEL, "/zombie check node-1")
-        await illustrated(slack)
+        for number, goes_wrong in enumerate(fails, 1):
+            goes_wrong()
+            await slack.say("alice", CHANNEL, f"/zombie check node-{number}")
+            await slack.until(
+                lambda number=number: sum(picture(card) is not None for card in cards(slack)) == number,  # type: ignore[misc]
+                what=f"the picture of node-{number}",
+            )
 
 
 async def test_what_fails_for_good_leaves_the_strip(slack: SlackWorkspace, tmp_path: Path) -> None:

@@ -42,15 +42,3 @@ async def test_reminder_comes_once_in_the_thread_also_after_a_restart(tmp_path: 
             await acting.cards.remind(half + timedelta(minutes=1), mine)
         await asyncio.sleep(0.3)
         assert len(reminders(slack, card)) == 1, "a restart says nothing twice"
-
-
-async def test_what_is_decided_in_time_is_not_reminded_of(tmp_path: Path) -> None:
-    async with workspace() as slack, acting_team(slack, tmp_path) as team:
-        offer = await team.proposed("node-1")
-        await team.decides("bob", offer, "decline", "not now")
-        await team.until_state("declined")
-        await team.idle()
-        (summary,) = await team.ledger.incidents()
-        await team.acting.cards.remind(summary.opened_at + timedelta(hours=1), {summary.card})
-        await asyncio.sleep(0.2)
-        assert reminders(slack, offer) == []
