@@ -14,7 +14,6 @@ from aiohttp import ClientSession, CookieJar, web
 from bot.demo.pagerduty.page import Suggestion
 from bot.demo.pagerduty.webhooks import RetryPolicy
 from tests.alerts.pagerduty import PagerDuty, account, client
-from tests.slack.workspace import SteppedClock
 
 SOON = RetryPolicy(timedelta(seconds=2), tuple(timedelta(seconds=0.01) for _ in range(4)))
 VERSION = "application/vnd.pagerduty+json;version=2"
