@@ -36,6 +36,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     up.add_argument("--memory", type=_memory, default=1024, metavar="MIB", help="of each node (default 1024)")
     up.add_argument("--cpus", type=options.positive, default=2, metavar="N", help="of each node (default 2)")
     up.add_argument("--suite", default="bookworm", metavar="NAME", help="the Debian release (default bookworm)")
+    up.add_argument("--kind", type=_kind_is_gone, help=argparse.SUPPRESS)
     up.set_defaults(run=run_up)
     verbs.add_parser("inventory", help="print the path of the nodes' inventory").set_defaults(run=run_inventory)
     fault = verbs.add_parser("fault", help="give a node a fault, or remove it")
@@ -54,6 +55,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     down = verbs.add_parser("down", help="stop every node and delete what the lab wrote")
     down.add_argument("--images", action="store_true", help="delete the cached images too")
     down.set_defaults(run=run_down)
+
+
+def _kind_is_gone(_: str) -> None:
+    raise argparse.ArgumentTypeError("every node has a kernel of its own now: leave --kind out")
 
 
 def run_up(arguments: argparse.Namespace) -> int:

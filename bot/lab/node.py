@@ -93,7 +93,11 @@ class LabNode:
 
     @classmethod
     def load(cls, folder: Path) -> LabNode:
-        """Load a saved node."""
+        """Load a saved node. Raises: UsageError for one that shares this machine's kernel."""
         row = json.loads((folder / "node.json").read_text(encoding="utf-8"))
+        if row.pop("kind", "qemu") != "qemu":  # saved by an earlier program
+            raise UsageError(
+                f"{folder.name} is a container of an earlier version.", "That version stops it: zombie lab down"
+            )
         row |= {"process": Process(**row["process"]), "folder": folder, "root_key": Path(row["root_key"])}
         return cls(**row)

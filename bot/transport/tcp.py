@@ -27,7 +27,12 @@ async def connect(host: str, port: int, look_up: LookUp = socket.getaddrinfo) ->
     Raises: socket.gaierror when the name does not resolve; OSError when no address answers.
     """
     addresses = await resolved(host, port, look_up)
-    return await start_connection(addresses, happy_eyeballs_delay=HEAD_START_SECONDS)
+    try:
+        return await start_connection(addresses, happy_eyeballs_delay=HEAD_START_SECONDS)
+    except OSError as no:
+        if no.errno is not None:
+            raise
+    return await start_connection(addresses[:1])  # each address failed in another way: the first says why
 
 
 async def resolved(host: str, port: int, look_up: LookUp = socket.getaddrinfo) -> list[Address]:

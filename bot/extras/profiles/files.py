@@ -92,6 +92,8 @@ def _feed(reader: Reader, file: BufferedReader) -> None:
     except EOFError:
         reader.is_cut = True
     except (gzip.BadGzipFile, zlib.error) as error:
+        if str(error).startswith("Not a gzipped file"):
+            return  # what follows a whole one is left, as gzip -dc does
         raise ProfileError("The gzip is damaged.", f"Fetch it again; its reader says: {error}") from error
 
 

@@ -1,5 +1,6 @@
 """The lab on this machine: what it says when nothing is there, and that nothing is left when it cannot start."""
 
+import json
 import os
 from pathlib import Path
 
@@ -28,6 +29,17 @@ def a_node(folder: Path, name: str = "lab-1") -> LabNode:
     node = LabNode(name, "v2", "127.0.0.1", 1, Process(2**22 + 1, 1), place, folder / "root")
     node.save()
     return node
+
+
+def test_node_of_an_earlier_program_is_loaded_and_its_container_left_to_it(tmp_path: Path) -> None:
+    node = a_node(tmp_path)
+    saved = node.folder / "node.json"
+    row = json.loads(saved.read_text())
+    saved.write_text(json.dumps(row | {"kind": "qemu"}))
+    assert LabNode.load(node.folder) == node
+    saved.write_text(json.dumps(row | {"kind": "nspawn"}))
+    with pytest.raises(UsageError, match="container of an earlier version"):
+        LabNode.load(node.folder)
 
 
 def test_missing_tools_are_named_with_the_packages_that_have_them() -> None:

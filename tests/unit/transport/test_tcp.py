@@ -42,6 +42,12 @@ async def test_when_none_answers_each_is_told() -> None:
         await connect("x", 0, lambda *_, **__: [address("127.0.0.1", one), address("127.0.0.1", two)])
 
 
+async def test_where_each_address_fails_in_its_own_way_the_first_says_why() -> None:
+    """As IPv4 and IPv6 do where sshd is down and there is no way by IPv6."""
+    with faulty_servers.refusing() as dead, pytest.raises(ConnectionRefusedError):
+        await connect("x", 0, lambda *_, **__: [address("127.0.0.1", dead), address("255.255.255.255", dead)])
+
+
 async def test_giving_up_leaves_nothing_open() -> None:
     with faulty_servers.full() as slow, pytest.raises(TimeoutError):
         async with asyncio.timeout(0.3):

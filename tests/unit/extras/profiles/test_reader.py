@@ -40,7 +40,7 @@ def test_folded_is_what_stackcollapse_prints(path: Path) -> None:
 @pytest.mark.parametrize("piece", [1, 7, 64, 0], ids=["1", "7", "64", "gzip"])
 def test_pieces_and_packing_change_nothing(piece: int, tmp_path: Path) -> None:
     raw = SHAPES.encode()
-    packed = gzip.compress(raw[:900]) + gzip.compress(raw[900:])
+    packed = gzip.compress(raw[:900]) + gzip.compress(raw[900:]) + b"\n"
     found = profile(raw, piece=piece) if piece else profile_of_file(tmp_path, packed)
     assert found.document() == profile(SHAPES).document()
     assert [*found.folded()] == [*profile(SHAPES).folded()]
