@@ -127,7 +127,8 @@ def _beside(block: AbstractAsyncContextManager[T]) -> Iterator[tuple[T, asyncio.
         yield entered.result(), loop
     finally:
         _ignore_interrupts()
-        loop.call_soon_threadsafe(staying.cancel)
+        with contextlib.suppress(RuntimeError):  # the loop is closed where the block could not be entered
+            loop.call_soon_threadsafe(staying.cancel)
         thread.join()
         if not staying.cancelled():
             staying.result()  # raises what broke it

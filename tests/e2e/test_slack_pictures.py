@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -120,7 +121,7 @@ async def test_without_the_scope_the_card_keeps_its_strip(tmp_path: Path) -> Non
 
 
 async def test_what_fails_for_a_moment_is_tried_again(slack: SlackWorkspace, tmp_path: Path) -> None:
-    fails = (
+    fails: tuple[Callable[[], object], ...] = (
         lambda: slack.faults.status(UPLOAD),
         lambda: slack.faults.silent(UPLOAD, timedelta(0)),
         lambda: slack.faults.rate_limit(BEGIN, 1),

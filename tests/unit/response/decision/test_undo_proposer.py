@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from bot.domain.alert import Alert
-from bot.domain.entry import instant_text
 from bot.domain.errors import LedgerUnavailable, Refused
 from bot.domain.events import AlertReceived, Cancelled, Escalated, Resolved
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
-from bot.ledger import Database, Pruner, audit
+from bot.ledger import Pruner, audit
 from bot.ledger.incidents import mark_changed
 from tests.schedules.stage import POLICY, Stage
 from tests.unit.response.requesting import ANN, BOB, STRANGER, approve, do, incident, refusals, run
@@ -186,17 +185,16 @@ def test_record_of_all_this_is_whole(stage: Stage) -> None:
     assert audit(stage.ledger.database).broken == ()
 
 
-def test_undo_is_named_once_also_where_the_record_forgot_an_earlier_one(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_undo_is_named_once_also_where_the_record_forgot_an_earlier_one(stage: Stage) -> None:
     """Its incident stays on record beside a node of the same alert that is open."""
     done = cured(stage)
     first = do(stage, stage.responder().undo("one", ANN))
     do(stage, stage.responder().decline(first.id, BOB))
     database, stage.world.now = stage.ledger.database, stage.world.now + timedelta(days=30)
-    monkeypatch.setattr(Database, "now", lambda *_: instant_text(stage.world.now))
     stage.ledger.append.now("beside", 0, AlertReceived(Alert("pagerduty", "Q1", ""), "n2", done.group), "bot")
-    assert Pruner(database, "bot").prune_incidents(timedelta(days=2)).incidents == 0, "what it undoes is on record"
+    assert Pruner(database, "bot", lambda: stage.world.now).prune_incidents(timedelta(days=2)).incidents == 0, (
+        "what it undoes is on record"
+    )
     again = do(stage, stage.responder().undo("one", BOB))
     assert isinstance(again, Incident)
     assert again.id != first.id

@@ -94,7 +94,7 @@ async def test_node_that_was_cordoned_before_is_nobodys_to_open_where_the_cure_f
         assert here.cluster.patched == []
 
 
-async def test_node_that_never_gets_ready_is_neither_watched_nor_uncordoned(tmp_path: Path) -> None:
+async def test_node_that_never_gets_ready_is_not_cured_and_not_uncordoned(tmp_path: Path) -> None:
     async with drain_stage(tmp_path, [daemon()]) as here:
         await here.proposed()
         await here.approve()
@@ -104,8 +104,8 @@ async def test_node_that_never_gets_ready_is_neither_watched_nor_uncordoned(tmp_
         done = await here.run(runner)
         assert isinstance(done.ending, Escalated)
         assert "is not Ready in its cluster" in done.ending.because
-        assert done.ending.try_next == f"Not done: uncordon. {STAYS}"
-        assert (done.validation, len(done.steps)) == (None, 2)
+        assert done.ending.try_next.endswith(STAYS)
+        assert len(done.steps) == 2
         assert here.cluster.nodes[NAME].unschedulable
 
 
