@@ -99,12 +99,12 @@ def replies(incident: Incident, words: PlanWords = BY_NAME, *, of_several: bool 
         text = f"{view.node} before and after. {plain(view.story)} {one_line(said, 3000)}"
         below = tuple(folded("Before and after", said))
         yield Reply(f"after-{view.id}", Document(text, (line(Bold(view.node)), *below)), below)
-    if view.escalated is not None and incident.may_have_run:
+    if view.escalated is not None and incident.had_its_try:
         yield Reply(f"escalated-{view.id}", _not_fixed_document(view))
     elif incident.approval is not None and incident.state is State.UNKNOWN and incident.asked_at is not None:
         yield Reply(f"asked-{view.id}-{incident.asked_at:%Y%m%d%H%M%S}", _approvers_document(incident, view))
     elif (
-        incident.approval is not None and incident.ended and not (incident.may_have_run or view.state is State.RESOLVED)
+        incident.approval is not None and incident.ended and not (incident.had_its_try or view.state is State.RESOLVED)
     ):
         yield Reply(f"unbegun-{view.id}", _approvers_document(incident, view))
 

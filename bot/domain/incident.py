@@ -55,10 +55,14 @@ class StepRecord:
     first_at: datetime | None = None  # when its first attempt began; None: skipped
 
     @property
+    def had_its_try(self) -> bool:
+        """True once it was begun, unless it failed and it is known that none of its commands ran."""
+        return self.started is not None and not getattr(self.outcome, "never_ran", False)
+
+    @property
     def may_have_run(self) -> bool:
-        """True once a command of it was run, or it is not known that none was."""
-        known = getattr(self.outcome, "never_ran", False) or getattr(self.outcome, "otherwise", "")
-        return self.started is not None and not known
+        """True once a command of it was run, or it is not known that none was: nothing else is the bot's to undo."""
+        return self.had_its_try and not getattr(self.outcome, "otherwise", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,21 +217,21 @@ class Incident:
         return any(step.started is not None for step in self.steps)
 
     @property
-    def may_have_run(self) -> bool:
-        """True once a command of its plan was run, or it is not known that none was."""
-        return any(step.may_have_run for step in self.steps)
+    def had_its_try(self) -> bool:
+        """True once a step of its plan had its try, also where the node was then booted otherwise."""
+        return any(step.had_its_try for step in self.steps)
 
     @property
     def was_carried_out(self) -> bool:
-        """True once its plan had its try: the node was watched after it, or its last step ran, or one failed.
+        """True once its whole plan had its try: the node was watched after it, or its last step ran, or one failed.
 
         One that was stopped between two steps, as by the brake, had none.
         """
         last = self.steps[-1] if self.steps else None
-        if last is None or not self.may_have_run or self.validation is not None:
-            return self.may_have_run
+        if last is None or not self.had_its_try or self.validation is not None:
+            return self.had_its_try
         is_over = isinstance(last.outcome, StepVerified | StepSkipped)
-        return not self.steps_left if is_over else last.may_have_run
+        return not self.steps_left if is_over else last.had_its_try
 
     @property
     def beside(self) -> str:
@@ -238,13 +242,15 @@ class Incident:
     def is_unfixed(self) -> bool:
         """True once it was acted on and the node is not well: it ended so, asks a person, or can only end so.
 
-        Whoever notes that, and ends it, may come later: its program may have died between the two.
+        Whoever notes that, and ends it, may come later: its program may have died between the two. Where the watch
+        shows that the cure does not hold, it does not matter who did what the plan asks.
         """
-        if not self.may_have_run or self.state is State.RESOLVED:
-            return self.may_have_run and bool(self.beside)
+        if self.state is State.RESOLVED:
+            return self.had_its_try and bool(self.beside)
+        if self.samples and self.samples[-1].refutes:
+            return True
         failed = any(isinstance(step.outcome, StepFailed) for step in self.steps)
-        refuted = bool(self.samples) and self.samples[-1].refutes
-        return failed or refuted or self.ended or self.state is State.UNKNOWN
+        return self.had_its_try and (failed or self.ended or self.state is State.UNKNOWN)
 
     @property
     def steps_left(self) -> int:

@@ -114,9 +114,9 @@ def facts(incidents: Sequence[Incident], context: ViewContext = NOTHING) -> Mapp
 def unfixed_alert(incident: Incident, context: ViewContext = NOTHING) -> OutgoingAlert | None:
     """Return the alert to raise for an incident whose remedy did not help, or did not run and is needed; else None."""
     view = incident_view(incident, context)
-    if view.escalated is None or not (incident.may_have_run or (incident.has_begun and not incident.is_over)):
+    if view.escalated is None or not (incident.had_its_try or (incident.has_begun and not incident.is_over)):
         return None
-    what = "acted, but not fixed" if incident.may_have_run else "approved, but nothing was run"
+    what = "acted, but not fixed" if incident.had_its_try else "approved, but nothing was run"
     words = f"{one_line(view.node, 80)}: {what}. {view.escalated.because}"
     details = {
         "incident": view.id,

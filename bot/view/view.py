@@ -240,7 +240,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         compared=figures_before_and_after(incident),
         escalated=incident.ending if isinstance(incident.ending, Escalated) else None,
         ended=incident.ended,
-        has_acted=incident.may_have_run,
+        has_acted=incident.had_its_try,
         reopens=incident.reopens,
         recurs=relapse_words(incident.triage.relapse if incident.triage is not None else None),
         links=links_of(incident, context.links) if context.links or any(alert.url for alert in incident.alerts) else (),

@@ -78,7 +78,8 @@ class Played:
         for incident in self.incidents.values():
             node = self.stage.nodes[incident.node]
             alone = sum(other is node for other in self.stage.nodes.values()) == 1
-            if incident.steps and incident.steps[0].started is not None and incident.may_have_run:
+            ran = any(step.may_have_run for step in incident.steps)
+            if ran and incident.steps[0].started is not None:
                 begun[id(node)].add(incident.id)
             if incident.state not in SETTLED:
                 yield f"{incident.id} has no end"

@@ -68,9 +68,8 @@ def impact(data: ReportData, view: IncidentView) -> Section:
     parts: list[ReportPart] = []
     if view.verdict is not None:
         parts.append(paragraph(f"{view.node} was {view.verdict.status.value}."))
-    if view.plan is not None and view.has_acted:
-        steps = zip(data.incident.steps, view.plan.steps, strict=False)
-        did = "; then ".join(step.impact for record, step in steps if record.may_have_run)
+    steps = zip(data.incident.steps, view.plan.steps if view.plan is not None else (), strict=False)
+    if view.plan is not None and (did := "; then ".join(step.impact for record, step in steps if record.may_have_run)):
         parts.append(paragraph(f"What the plan did: {did}."))
         parts += [Points(tuple(Point(line) for line in view.plan.moves))] if view.plan.moves else []
     parts += cost(data).parts

@@ -251,6 +251,6 @@ def _outcome(incident: Incident) -> tuple[TurnOutcome, str] | None:
     question = incident.question.question if incident.question is not None else ""
     because = question or str(getattr(incident.ending, "because", "") or getattr(incident.ending, "summary", ""))
     said = f"{incident.state}: {because}" if because else str(incident.state)
-    if not incident.may_have_run:
-        return TurnOutcome.DROPPED, said
-    return (TurnOutcome.FAILED if incident.is_unfixed else TurnOutcome.CURED), said
+    if incident.is_unfixed:
+        return TurnOutcome.FAILED, said
+    return (TurnOutcome.CURED if incident.had_its_try else TurnOutcome.DROPPED), said

@@ -141,6 +141,6 @@ def _rebooted_at(earlier: Incident) -> datetime | None:
     began = (
         record.started_at
         for record, step in zip(earlier.steps, steps, strict=False)
-        if record.started is not None and step.action in _REBOOTS and not getattr(record.outcome, "never_ran", False)
+        if record.had_its_try and step.action in _REBOOTS
     )
     return next(began, None)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from bot.domain.alert import Alert
-from bot.domain.events import Escalated, QuestionAsked, StepFailed
+from bot.domain.events import Escalated, QuestionAsked, StepFailed, StepVerified
 from bot.domain.fold import fold
 from bot.domain.incident import Incident, cleared_name, newest
 from bot.domain.transitions import State
@@ -170,6 +170,10 @@ def test_plan_of_which_nothing_ran_is_raised_as_that_and_only_while_its_alert_go
     over = frozenset(cleared_name(alert.kind, alert.id) for alert in vain.alerts)
     assert unfixed_alert(replace(vain, cleared=over)) is None
     assert unfixed_alert(replace(begun, cleared=over)) is not None
+    otherwise = replace(vain, steps=(replace(begun.steps[0], outcome=StepVerified(1, otherwise="by somebody else")),))
+    raised = unfixed_alert(otherwise)
+    assert raised is not None
+    assert raised.summary.startswith("node-gpu-01: acted, but not fixed."), "the plan had its try, whoever rebooted"
 
 
 def test_facts_are_those_of_the_worst_node() -> None:

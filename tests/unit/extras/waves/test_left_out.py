@@ -174,6 +174,12 @@ NOT_FIXED: tuple[tuple[IncidentEvent, ...], ...] = (
         SampleTaken(False, (Evidence(REFUTED, "look", "it is back"),)),
     ),
     (
+        StepVerified(1, otherwise="it was booted otherwise"),
+        StepSkipped(2, "not needed"),
+        ValidationStarted(timedelta(minutes=10)),
+        SampleTaken(False, (Evidence(REFUTED, "look", "it is back"),)),
+    ),
+    (
         StepVerified(1),
         StepSkipped(2, "somebody else rebooted it"),
         ValidationStarted(timedelta(minutes=10)),

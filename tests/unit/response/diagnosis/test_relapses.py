@@ -14,12 +14,15 @@ from bot.domain.alert import Alert
 from bot.domain.cause import Cause
 from bot.domain.claim import Claim
 from bot.domain.events import (
+    REFUTED,
     AlertCleared,
     AlertReceived,
     Escalated,
     IncidentEvent,
     PlanWithheld,
+    SampleTaken,
     StepFailed,
+    StepSkipped,
     StepStarted,
     StepVerified,
     ValidationStarted,
@@ -29,7 +32,7 @@ from bot.domain.incident import Incident
 from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Snapshot
 from bot.domain.relapse import Relapse
-from bot.domain.verdict import RuledOut, Verdict
+from bot.domain.verdict import Evidence, RuledOut, Verdict
 from bot.probes.host import HostReading
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
 from bot.response.diagnosis.recorder import VerdictRecorder
@@ -160,6 +163,12 @@ def test_plan_that_was_stopped_between_its_steps_was_not_carried_out(
     steps: tuple[IncidentEvent, ...], had_its_try: bool
 ) -> None:
     assert at(0, *CURED[:4], *steps).was_carried_out == had_its_try
+
+
+def test_cure_that_does_not_hold_is_none_whoever_did_what_the_plan_asks() -> None:
+    refuted = SampleTaken(False, (Evidence(REFUTED, "look", "it is back"),))
+    needless = StepSkipped(1, "disabled by hand"), StepSkipped(2, "rebooted by hand")
+    assert at(0, *CURED[:4], *needless, ValidationStarted(DAY), refuted).is_unfixed
 
 
 # --- a reboot that did not last
