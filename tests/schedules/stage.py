@@ -95,6 +95,7 @@ class Stage:
         return Verdict(
             name, Status.CRITICAL, "leaked-memory-cgroups", Confidence.CONFIRMED, "ecs.service leaks", (said,),
             suspects=("ecs.service",) if node.active else (), remedy=plan.steps, plan=plan if node.active else None,
+            ruled_out=(RuledOut("io-stall", "no task waits for a disk"),),
         )  # fmt: skip
 
     async def diagnose(self, node: Node, playbook: str) -> Verdict:

@@ -125,14 +125,24 @@ async def _sample(
     if goes_on:
         says = growth.says if growth is not None and growth.goes_on else verdict.summary
         against.append(f"{cause} is still there: {says}")
-    is_known = verdict.status is Status.HEALTHY or verdict.cause == cause or verdict.is_muted
-    return _sample_event(against, verdict.summary, lines, "" if is_known else measured["verdict"])
+    beside = measured["verdict"] if _is_news(verdict, incident.verdict) else ""
+    return _sample_event(against, verdict.summary, lines, beside)
 
 
 def _sample_event(against: list[str], says: str, lines: tuple[str, ...] = (), beside: str = "") -> SampleTaken:
     said = tuple(Evidence(REFUTED, "look", line) for line in against)
     found = (Evidence(BESIDE, "verdict", beside),) if beside else ()
     return SampleTaken(not against, said or (Evidence("figures", "verdict", says, lines), *found))
+
+
+def _is_news(verdict: Verdict, approved: Verdict) -> bool:
+    """True if the verdict surely has another cause, which whoever said yes was told to be ruled out, or open.
+
+    Shape: not where people know and accept it. A symptom without a cause is none: nobody can accept it.
+    """
+    were_absent = {*(each.cause for each in approved.ruled_out), *(each.cause for each in approved.undecided)}
+    is_sure = verdict.confidence is not Confidence.POSSIBLE
+    return verdict.cause in were_absent and is_sure and not verdict.is_muted
 
 
 def _undone_effects(incident: Incident, reach: NodeAccess, seen: NodeStatus) -> list[str]:

@@ -202,6 +202,25 @@ def test_cause_that_is_not_ruled_out_is_not_cured(
         assert "nvme1n1 stalls. Nothing was done for that" in plain(view.story)
 
 
+@pytest.mark.parametrize(
+    "beside",
+    [
+        replace(ELSE, status=Status.DEGRADED, confidence=Confidence.POSSIBLE),
+        replace(ELSE, cause=None),
+        replace(ELSE, cause="disk-full"),
+    ],
+    ids=["only possible", "a symptom", "approved with the plan"],
+)
+def test_what_is_unsure_unnamed_or_was_approved_with_the_plan_is_no_news(
+    ledger_and_world: tuple[Ledger, World], monkeypatch: pytest.MonkeyPatch, beside: Verdict
+) -> None:
+    stage = staged(ledger_and_world)
+    ruled_out = (RuledOut("leaked-memory-cgroups", "12 dying cgroups"),)
+    monkeypatch.setattr(stage, "verdict", lambda name: replace(beside, ruled_out=ruled_out))
+    done = run(stage)
+    assert (done.state, done.beside, done.is_unfixed) == ("resolved", "", False)
+
+
 @pytest.mark.parametrize("lost", [UnknownPlaybook("There is no playbook 'gpu'."), MissingFile("There is no key.")])
 def test_node_that_can_no_longer_be_judged_is_not_held_for_ever(
     ledger_and_world: tuple[Ledger, World], monkeypatch: pytest.MonkeyPatch, lost: ZombieError
