@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from bot.causes._figures import span
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import HalfRead, RuledOut
+from bot.domain.verdict import RuledOut, ShortLog
 from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
@@ -102,10 +102,10 @@ def short_log_words(snapshot: Snapshot, hours: float = DAY_HOURS, errors: bool =
 
 def none_told(
     snapshot: Snapshot, cause: str, because: str, hours: float = DAY_HOURS, errors: bool = False
-) -> RuledOut | HalfRead:
+) -> RuledOut | ShortLog:
     """Rule a cause out because the kernel log has no line of it; undecided where the log does not reach so far back."""
     short = short_log_words(snapshot, hours, errors)
-    return HalfRead(cause, short) if short else RuledOut(cause, because)
+    return ShortLog(cause, short) if short else RuledOut(cause, because)
 
 
 def lines(events: Iterable[KernelEvent], most: int = 4) -> tuple[str, ...]:

@@ -174,6 +174,12 @@ class HalfRead(Undecided):
     __slots__ = ()
 
 
+class ShortLog(HalfRead):
+    """A cause that the kernel log does not show as far back as it reaches, which is less far than was asked."""
+
+    __slots__ = ()
+
+
 class LeftOut(Undecided):
     """A site's own cause, or a row of its tables, that cannot be used: nobody knows what it would have said."""
 

@@ -23,8 +23,10 @@ from bot.domain.events import (
 )
 from bot.domain.incident import Incident
 from bot.domain.node import Node
-from bot.domain.probe import Snapshot
-from bot.domain.verdict import Confidence, Evidence, Status, Verdict
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.verdict import Confidence, Evidence, RuledOut, ShortLog, Status, Undecided, Verdict
+from bot.probes.host import HostReading
+from bot.probes.kernel_log import KernelLogReading
 from bot.response.decision.guards import units_of
 from bot.response.decision.preflight import machine_drift
 from bot.response.diagnosis.figures import before_and_after_table, figures, read_then
@@ -66,7 +68,9 @@ async def next_sample(
     due = min(due, ends_at) if looked_at < ends_at else due
     if now < due:
         return due - now, None
-    return timedelta(0), await _sample(incident, nodes, reach, diagnose)
+    # A look that shows nothing leaves a gap: the next has to reach back to where the watch began.
+    since = looked_at if last is not None and last.holds else ends_at - window
+    return timedelta(0), await _sample(incident, nodes, reach, diagnose, now - since)
 
 
 async def why_not_watchable(incident: Incident, node: Node, reach: NodeAccess) -> str | QuestionAsked:
@@ -85,7 +89,7 @@ async def why_not_watchable(incident: Incident, node: Node, reach: NodeAccess) -
 
 
 async def _sample(
-    incident: Incident, nodes: NodeDirectory, reach: NodeAccess, diagnose: Diagnose
+    incident: Incident, nodes: NodeDirectory, reach: NodeAccess, diagnose: Diagnose, gap: timedelta
 ) -> SampleTaken | QuestionAsked:
     assert incident.proposal is not None
     plan = incident.proposal.plan
@@ -119,7 +123,7 @@ async def _sample(
         unclear = f"{growth.says}, and the node started {span_words(growth.uptime)} ago"
         return SampleTaken(False, (Evidence(UNREADABLE, "verdict", unclear, lines),))
     goes_on = _goes_on(incident, verdict, growth, reach.actions)
-    if not goes_on and (not_told := _why_unknown(incident, verdict, goes_on)):
+    if not goes_on and (not_told := _why_unknown(incident, verdict, goes_on, gap)):
         return SampleTaken(False, (Evidence(UNREADABLE, "verdict", not_told),))
     against = [*_undone_effects(incident, reach, seen), *filter(None, (unready,))]
     if goes_on:
@@ -167,7 +171,7 @@ def _undone_effects(incident: Incident, reach: NodeAccess, seen: NodeStatus) -> 
     return against
 
 
-def _why_unknown(incident: Incident, verdict: Verdict, goes_on: bool | None) -> str:
+def _why_unknown(incident: Incident, verdict: Verdict, goes_on: bool | None, gap: timedelta) -> str:
     """Say why nothing is known of the cause: it is undecided, or nobody rules it out.
 
     It may be there behind another fault, people may have accepted it meanwhile, or the playbook asks for it no more.
@@ -176,18 +180,29 @@ def _why_unknown(incident: Incident, verdict: Verdict, goes_on: bool | None) -> 
     cause = incident.verdict.cause
     if verdict.cause == cause:
         return f"{cause} is not ruled out: {verdict.summary}" if goes_on is None else ""
-    undecided = next((each for each in verdict.undecided if each.cause == cause), None)
-    if undecided is not None:
-        return f"{cause} cannot be judged: {undecided.says}"
-    ruled_out = next((each for each in verdict.ruled_out if each.cause == cause), None)
-    if ruled_out is None:
+    answers: tuple[Undecided | RuledOut, ...] = (*verdict.undecided, *verdict.ruled_out)
+    answer = next((each for each in answers if each.cause == cause), None)
+    if answer is None:
         is_well = verdict.status is Status.HEALTHY
         return f"{cause} is not ruled out: {'nothing judges it now' if is_well else verdict.summary}"
-    if not ruled_out.applies:
-        return f"{cause} cannot be judged any more: {ruled_out.because}"
+    if isinstance(answer, Undecided) and not (isinstance(answer, ShortLog) and _log_covers(verdict.snapshot, gap)):
+        return f"{cause} cannot be judged: {answer.says}"
+    if isinstance(answer, RuledOut) and not answer.applies:
+        return f"{cause} cannot be judged any more: {answer.because}"
     if lost := _silent_suspects(incident.verdict, verdict.snapshot):
         return f"{cause} cannot be judged any more: no answer of {', '.join(lost)}"
     return ""
+
+
+def _log_covers(snapshot: Snapshot | None, gap: timedelta) -> bool:
+    """True if the kernel log reaches back over the time since the look before: of a node that is watched, that is all.
+
+    Shape: with what a look may take, as neither was made in a moment.
+    """
+    if snapshot is None:
+        return False
+    log, host = snapshot.get(KernelLogReading), snapshot.get(HostReading)
+    return not (isinstance(log, Unread) or isinstance(host, Unread)) and log.begins + gap + MOST_BETWEEN <= host.uptime
 
 
 def _silent_suspects(before: Verdict, snapshot: Snapshot | None) -> tuple[str, ...]:

@@ -10,12 +10,17 @@ import pytest
 
 from bot.actions import ACTIONS
 from bot.app.factories import library
+from bot.causes import CAUSES
 from bot.domain.alert import Alert
 from bot.domain.evaluation import evaluate_playbook
 from bot.domain.events import GIVE_UP, AlertJoined, Escalated, IncidentEvent, Resolved, StepSkipped
+from bot.domain.node import Node
+from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.policy import Approval
 from bot.domain.verdict import Verdict
 from bot.probes.gpu import Gpu, GpuReading
+from bot.probes.host import HostReading
+from bot.probes.kernel_log import KernelLogReading
 from bot.response.diagnosis.planning import with_plan
 from tests.nodes import draining
 from tests.nodes.draining import NAME, DrainStage, daemon, drain_stage, worker
@@ -67,6 +72,29 @@ async def test_gpu_that_was_blamed_and_does_not_come_back_is_not_cured(
         assert isinstance(done.ending, ends)
         assert here.cluster.nodes[NAME].unschedulable == (ends is Escalated)
         assert ends is Resolved or f"gpu-fault cannot be judged any more: no answer of {BUSES[0]}" in str(done.ending)
+
+
+@pytest.mark.parametrize(("minutes", "ends"), [(12, Resolved), (1, Escalated)])
+async def test_short_log_confirms_the_cure_where_it_reaches_back_to_the_look_before(
+    tmp_path: Path, minutes: int, ends: type[IncidentEvent]
+) -> None:
+    async with drain_stage(tmp_path, [daemon()]) as here:
+        await here.proposed()
+        await here.approve()
+        lockup = Playbook("p", "", 1, (), (), (ConfiguredCause(CAUSES["lockup"], b.thresholds(CAUSES["lockup"])),))
+
+        async def diagnose(node: Node, playbook: str) -> Verdict:
+            up = timedelta(seconds=here.machine.uptime())
+            began = up - timedelta(minutes=minutes)
+            log = KernelLogReading("dmesg", 3000, begins=began, errors_begin=began)
+            host = HostReading("5.4.0", here.machine.boot_id(), up)
+            return evaluate_playbook(replace(b.node(host, log), node="n1"), lockup)
+
+        runner = here.runner()
+        runner.diagnose = diagnose
+        done = await here.run(runner)
+        assert isinstance(done.ending, ends)
+        assert ends is Resolved or "lockup cannot be judged: the kernel log reaches back only" in str(done.ending)
 
 
 async def test_node_that_nobody_can_read_while_it_is_watched_stays_cordoned(tmp_path: Path) -> None:
