@@ -129,12 +129,15 @@ class DedupStore(Store):
     ) -> None:
         """Record which alerts of a case fire on which nodes, and since when; a repetition changes nothing.
 
-        Shape: `opened` are the nodes of which this delivery opened incidents, which say the same.
+        An alert of the delivery fires no more on a node that it is no longer about. Shape: `opened` are the nodes of
+        which this delivery opened incidents, which say the same.
         """
         now = self.instant(connection)
         connection.execute(_FORGET, {"before": instant_text(now - SIGNALS_KEPT)})
         known = {(row.key, row.node): (row.firing, row.since) for row in connection.execute(_SIGNALS, _case_key(alarm))}
-        for signal in seen:
+        told, named = {alert.key for alert in alarm.signals}, {(signal.key, signal.node) for signal in seen}
+        gone = (NodeSignal(key, node, firing=False) for key, node in known if key in told and (key, node) not in named)
+        for signal in (*seen, *gone):
             which, since = (signal.key, signal.node), _since(signal)
             was = known.get(which)
             if was in ((signal.firing, since), (signal.firing, "")) or (was is None and not signal.firing):

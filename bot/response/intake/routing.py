@@ -93,15 +93,19 @@ class Names:
     def parts(self, alarm: AlertGroup, places: NamePlaces) -> tuple[NamedNodes, Mapping[str, AlertGroup]]:
         """Return the nodes that an alert group names, and for each node of its alerts the group without the others.
 
-        An alert that names no node is about every node of its group; a group whose alerts are not known is one alert
-        itself, by what happened to it and when. A node whose alerts are over while others fire is not named, whatever
-        the group's own words are: its title is often that of its first alert.
+        An alert that names no node of the inventory is about those that only the group's own words name; a group whose
+        alerts are not known is one alert itself, by what happened to it and when. A node whose alerts are over while
+        others fire is not named, whatever the group's own words are: its title is often that of its first alert.
         """
         named = self.found(alarm, alarm.firing or alarm.signals, places)
         bare = replace(alarm, title="", body={}, labels={})
+        signals = alarm.signals or (SourceAlert(alarm.happening.value, since=alarm.occurred_at),)
+        own = [(signal, self.found(bare, (signal,), places).nodes) for signal in signals]
+        named_itself = {node for _, nodes in own for node in nodes}
+        rest = tuple(node for node in named.nodes if node not in named_itself)
         alerts: dict[str, list[SourceAlert]] = {}
-        for signal in alarm.signals or (SourceAlert(alarm.happening.value, since=alarm.occurred_at),):
-            for node in self.found(bare, (signal,), places).nodes or named.nodes:
+        for signal, nodes in own:
+            for node in nodes or rest:
                 alerts.setdefault(node, []).append(signal)
         parts = {node: replace(alarm, signals=tuple(mine)) for node, mine in alerts.items()}
         if alarm.firing:

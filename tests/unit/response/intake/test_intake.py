@@ -114,9 +114,10 @@ async def test_alert_that_is_over_while_others_fire_closes_its_node_alone(intake
 
 
 async def test_title_does_not_keep_a_node_whose_alert_is_over(intake: Stage) -> None:
-    mine, other = page_alert("A1", {"host": "node-1"}), page_alert("A2", {"host": "node-2"})
+    mine, other, unknown = (page_alert(f"A{at}", {"host": host}) for at, host in enumerate(("node-1", "node-2", "pc")))
     over = mine | {"status": "resolved"}
-    for number, (case, alerts) in enumerate((("Q1", [mine, other]), ("Q1", [over, other]), ("Q2", [over, other]))):
+    told = (unknown,), (unknown, mine, other), (unknown, over, other), (unknown, over, other)
+    for number, (case, alerts) in enumerate(zip(("Q1", "Q1", "Q1", "Q2"), told, strict=True)):
         intake.alerts[case] = alerts
         await intake.page(f"E{number}", case, title=f"{case}: node-1 is pinned, and not node-3")  # as its first alert
     found = [(one.alert.id, one.node, one.is_over) for one in await intake.incidents()]

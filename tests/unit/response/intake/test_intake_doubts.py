@@ -79,9 +79,9 @@ async def test_node_has_playbook_mode_and_age_of_its_own_alerts_and_all_have_one
     prod = Route(2, {"env": "prod"}, "node-health", "CPROD", READ_ONLY)
     intake.intake.rules = replace(intake.intake.rules, routes=Routes((dev, prod), ROUTES.otherwise))
     intake.now += 20 * MINUTE
-    old = group_alert("node-3:9100", env="dev")
-    await intake.group(group_alert("node-1:9100", env="prod", at=intake.now), old)
-    await intake.group(group_alert("node-2:9100", env="dev", at=intake.now), old)
+    others = group_alert("node-3:9100", env="dev"), group_alert("unknown:9100", env="dev", at=intake.now)
+    await intake.group(group_alert("node-1:9100", env="prod", at=intake.now), *others)
+    await intake.group(group_alert("node-2:9100", env="dev", at=intake.now), *others)
     found = [(one.node, one.playbook, one.channel, one.withholds[:12]) for one in await intake.incidents()]
     assert sorted(found) == [
         ("node-1", "node-health", "CDEV", "Route 2 is r"),
