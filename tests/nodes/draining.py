@@ -171,8 +171,9 @@ class DrainStage:
             ruled_out = (RuledOut("lockup", "no core is stuck"),)
             return Verdict("n1", Status.HEALTHY, None, None, "Healthy", ruled_out=ruled_out, snapshot=snapshot)
         refusal_text = Evidence("stuck", "kernel_log", "core 3 is stuck", ("BUG: soft lockup",))
+        absent = (RuledOut("io-stall", "no task waits for a disk"),)
         sick = Verdict("n1", Status.CRITICAL, "lockup", Confidence.CONFIRMED, "core 3 is stuck", (refusal_text,),
-                       remedy=self.remedy, snapshot=snapshot)  # fmt: skip
+                       absent, remedy=self.remedy, snapshot=snapshot)  # fmt: skip
         return with_plan(sick, PLAYBOOK, ACTIONS, self.node, self.draining)
 
     async def diagnose(self, node: Node, playbook: str) -> Verdict:

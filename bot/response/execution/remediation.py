@@ -36,6 +36,7 @@ from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.safe_text import redacted_text
 from bot.domain.transitions import State
+from bot.domain.verdict import Status
 from bot.response.execution.step_executor import Outcome, StepExecutor, pause_of
 from bot.response.execution.step_proof import StepProof
 from bot.response.execution.validation import MOST_BETWEEN, Diagnose, next_sample, resolved, why_not_watchable
@@ -201,10 +202,14 @@ class Remediation:
     async def _validate(self, incident: Incident, now: datetime) -> Outcome:
         """Look whether the cure holds; where it just has, begin what waited for it.
 
-        While that may not begin, look on.
+        While that may not begin, look on. A node with another grave fault is not given back.
         """
         is_new_until = (incident.sampled_at or incident.updated_at) + MOST_BETWEEN  # this program may have been away
         if incident.cure_has_held and incident.steps_left and await self.stepping.is_before(incident, is_new_until):
+            last = incident.samples[-1]
+            if last.beside.startswith(Status.CRITICAL):
+                sick = f"{incident.node} is {last.beside} now: {last.seen[0].says.rstrip('.')}"
+                return Escalated(f"The cure holds, but {sick}.", steps_not_done_words(incident))
             return await self._do_next_step(incident, now)
         wait, event = await next_sample(incident, now, self.nodes, self.stepping.reach, self.diagnose)
         return AdvanceLater(wait) if event is None else event

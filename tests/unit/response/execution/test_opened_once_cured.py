@@ -17,7 +17,7 @@ from bot.domain.events import GIVE_UP, AlertJoined, Escalated, IncidentEvent, Re
 from bot.domain.node import Node
 from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.policy import Approval
-from bot.domain.verdict import Verdict
+from bot.domain.verdict import Confidence, RuledOut, Status, Verdict
 from bot.probes.gpu import Gpu, GpuReading
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
@@ -48,6 +48,28 @@ async def test_node_whose_cure_does_not_hold_stays_cordoned_and_a_person_is_told
         assert done.ending.try_next.endswith(STAYS)
         assert here.cluster.nodes[NAME].unschedulable
         assert here.cluster.patched == [f"{NAME} unschedulable=True"]
+
+
+@pytest.mark.parametrize(("status", "ends"), [(Status.DEGRADED, Resolved), (Status.CRITICAL, Escalated)])
+async def test_node_that_is_cured_and_has_another_grave_fault_is_not_given_back(
+    tmp_path: Path, status: Status, ends: type[IncidentEvent]
+) -> None:
+    async with drain_stage(tmp_path, [daemon()]) as here:
+        await here.proposed()
+        await here.approve()
+        stalls = Verdict("n1", status, "io-stall", Confidence.CONFIRMED, "nvme1n1 stalls.")
+
+        async def diagnose(node: Node, playbook: str) -> Verdict:
+            return replace(stalls, ruled_out=(RuledOut("lockup", "no core is stuck"),))
+
+        runner = here.runner()
+        runner.diagnose = diagnose
+        done = await here.run(runner)
+        assert isinstance(done.ending, ends)
+        assert here.cluster.nodes[NAME].unschedulable == (ends is Escalated)
+        if isinstance(done.ending, Escalated):
+            assert done.ending.because == "The cure holds, but n1 is critical io-stall now: nvme1n1 stalls."
+            assert done.ending.try_next == f"Not done: uncordon. {STAYS}"
 
 
 @pytest.mark.parametrize(("back", "ends"), [(BUSES, Resolved), (BUSES[1:], Escalated)], ids=["all 8", "7 of 8"])
