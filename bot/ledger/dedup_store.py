@@ -135,8 +135,8 @@ class DedupStore(Store):
         now = self.instant(connection)
         connection.execute(_FORGET, {"before": instant_text(now - SIGNALS_KEPT)})
         known = {(row.key, row.node): (row.firing, row.since) for row in connection.execute(_SIGNALS, _case_key(alarm))}
-        told, named = {alert.key for alert in alarm.signals}, {(signal.key, signal.node) for signal in seen}
-        gone = (NodeSignal(key, node, firing=False) for key, node in known if key in told and (key, node) not in named)
+        told, about = {alert.key for alert in alarm.signals}, {(signal.key, signal.node) for signal in seen}
+        gone = (NodeSignal(key, node, firing=False) for key, node in known if key in told and (key, node) not in about)
         for signal in (*seen, *gone):
             which, since = (signal.key, signal.node), _since(signal)
             was = known.get(which)
