@@ -85,7 +85,7 @@ class AlertRecorder:
         """Give each node its incident in this group: new, joined while open, or reopened; return those with a new one.
 
         Shape: `outdated_before` has the nodes with an alert that is news. An ended incident that its node opened before
-        then, or that offered nothing where something may be offered now, is reopened, though nobody said that its
+        then is reopened, and any that offers nothing where something may be offered now, though nobody said that its
         alerts are over.
         """
         opened = set[str]()
@@ -98,7 +98,7 @@ class AlertRecorder:
             received = replace(seed.opening_event(node), askers=askers)
             if incident is None:
                 there = await self._open(incident_id(name, node), received)
-            elif incident.is_over or (incident.ended and _is_outdated(incident, seed, outdated_before.get(node))):
+            elif incident.is_over or _is_outdated(incident, seed, outdated_before.get(node)):
                 again = incident_id(name, node, seed.turn)
                 there = await self._open(again, replace(received, reopens=incident.id), *_others(incident, seed.alert))
             else:
@@ -203,9 +203,9 @@ def group_name(source: SourceKind, case: str, delivery: str) -> str:
 
 
 def _is_outdated(incident: Incident, seed: IncidentSeed, before: datetime | None) -> bool:
-    """True if an alert that is news, as `before` says, has no answer in an ended incident."""
+    """True if an alert that is news, as `before` says, has no answer in an incident, nor will have one."""
     may_be_offered_now = bool(incident.withholds) and not seed.withheld
-    return before is not None and (incident.opened_at < before or may_be_offered_now)
+    return before is not None and (may_be_offered_now or (incident.ended and incident.opened_at < before))
 
 
 def _has_alert(incident: Incident, alert: Alert) -> bool:

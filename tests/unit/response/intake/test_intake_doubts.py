@@ -112,13 +112,15 @@ async def test_old_alert_is_read_and_offers_nothing(intake: Stage) -> None:
     assert fresh.withholds == ""
 
 
+@pytest.mark.parametrize("is_read", [True, False])
 async def test_node_for_which_nothing_could_be_offered_is_read_anew_for_an_alert_for_which_it_can(
-    intake: Stage,
+    intake: Stage, is_read: bool
 ) -> None:
     intake.now += 20 * MINUTE
     old = group_alert("node-1:9100")
     await intake.group(old)
-    await intake.triage()
+    if is_read:
+        await intake.triage()
     for added in ({"core": "7"}, {"core": "9"}):
         await intake.group(old, group_alert("node-1:9100", at=intake.now, **added))
         (one,) = await intake.incidents()
