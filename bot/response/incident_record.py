@@ -267,7 +267,7 @@ def expired(incident: Incident, because: str) -> IncidentEvent:
 
 
 def cured_since(incident: Incident, other: Incident) -> str:
-    """Say that another incident has cured the node since this incident's was read; empty if not.
+    """Say that another incident has cured the node, or done the same, since this incident's was read; empty if not.
 
     Shape: it began after the reading, held to the end of its validation, and had the same cause or the same plan.
     """
@@ -281,6 +281,8 @@ def cured_since(incident: Incident, other: Incident) -> str:
     if incident.proposal.plan.cure != other.proposal.plan.cure and (cause is None or cause != same):  # undos have none
         return ""
     by = f"Incident {other.id}" + (f" of {other.wave}" if other.wave else "")
+    if cause != same:  # the plan is done, and what it left of this cause nobody has seen
+        return f"{by} has carried out this plan on {other.node} since this was read: check the node again."
     return f"{by} has cured {other.node} since this was read: there is nothing left to do here."
 
 

@@ -67,3 +67,15 @@ def test_undo_of_one_thing_leaves_no_other_undo_without_something_to_do() -> Non
     waits = replace(waits, proposed_at=done.opened_at - timedelta(hours=1))
     assert cured_since(replace(waits, proposal=done.proposal), done) != "", "it is the same"
     assert cured_since(waits, done) == ""
+
+
+@pytest.mark.parametrize(
+    ("cause", "says"), [(VERDICT.cause, "nothing left to do"), ("gpu-fault", "check the node again")]
+)
+def test_what_cured_one_cause_is_not_told_to_have_cured_another(cause: str, says: str) -> None:
+    done, waits = (undoing(state, "one.service") for state in (State.RESOLVED, State.PROPOSED))
+    assert done.triage is not None
+    triages = (replace(done.triage, verdict=replace(VERDICT, cause=each)) for each in (VERDICT.cause, cause))
+    done = replace(done, triage=next(triages), id="i0")
+    waits = replace(waits, triage=next(triages), proposed_at=done.opened_at - timedelta(hours=1))
+    assert says in cured_since(waits, done)
