@@ -200,6 +200,7 @@ def answers(asked: Batch, said: bytes) -> dict[tuple[str, int], Completed]:
     return {(run.name, run.look): run for run in runs}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: Path(shell[0]).name)
 def test_script_runs_alike_in_every_shell(shell: list[str]) -> None:
     asked = Batch.of(
@@ -423,6 +424,7 @@ def test_node_without_these_is_read_all_the_same(tmp_path: Path, lacking: str) -
     assert runs["a", 0].exit_status == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("together", [False, True])
 def test_script_ends_itself_when_its_life_is_over_and_sends_what_it_has(together: bool) -> None:
     asked = Batch.of(

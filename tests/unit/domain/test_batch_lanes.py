@@ -46,6 +46,7 @@ def test_lanes_of_a_window_run_one_at_a_time_at_both_looks(tmp_path: Path) -> No
     assert counted(Batch.of(asked, Sampling(1)), marks) == 1
 
 
+@pytest.mark.slow
 def test_lanes_that_watch_run_beside_the_one_whose_turn_it_is(tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     asked = [marking(marks, name, SampleTimes.ONCE) for name in "abcdef"]
@@ -59,6 +60,7 @@ def test_lanes_of_a_look_without_a_window_run_a_few_at_a_time(tmp_path: Path) ->
     assert counted(Batch.of([marking(marks, name, SampleTimes.ONCE) for name in "abcdef"], Sampling(5)), marks) <= 3
 
 
+@pytest.mark.slow
 def test_lanes_that_hang_hold_nobody_up() -> None:
     hanging = ("p", Command("hangs", ("sleep", "60"), limit=timedelta(minutes=2), lane="a", looks=SampleTimes.TWICE))
     others = [("p", Command(f"quick {lane}", ("echo",), lane=lane, looks=SampleTimes.TWICE)) for lane in "de"]

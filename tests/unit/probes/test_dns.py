@@ -94,6 +94,7 @@ def answering(server: socket.socket, code: Callable[[str], int | None]) -> list[
     return asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize(
     ("answers", "codes"),
@@ -117,6 +118,7 @@ def test_bash_asks_where_no_tool_is(
     assert reading.servers[0].codes == codes
 
 
+@pytest.mark.slow
 def test_bash_hears_nothing_of_a_server_that_is_silent_or_not_there(tmp_path: Path) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind(("127.0.0.1", 0))
@@ -141,6 +143,7 @@ _TYPES = "[ $# -gt 0 ] || { echo 'Usage: nslookup [-type=QUERY_TYPE] [-debug] HO
 _SAYS = "echo 'Server:\t\t10.0.0.2'; echo 'Address:\t10.0.0.2:53'; echo; "
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize(
     ("says", "codes"),

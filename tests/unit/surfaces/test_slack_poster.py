@@ -252,6 +252,7 @@ class DownOnce(Channel):
         return await super().edit(place, message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("is_progress", "is_cut_off"), [(False, False), (True, False), (False, True)])
 async def test_card_never_stays_at_what_another_program_replaced_while_this_one_paused(
     tmp_path: Path, is_progress: bool, is_cut_off: bool
