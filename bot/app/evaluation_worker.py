@@ -35,6 +35,7 @@ from bot.domain.verdict import Status, Verdict, without_secrets
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.triage import Triage
 from bot.surfaces.document import node_document, node_text
+from bot.surfaces.json_converter import JsonConverter
 
 if TYPE_CHECKING:
     from bot.domain.entry import Entry
@@ -115,7 +116,7 @@ class EvaluationWorker:
     def __init__(self, task: EvaluationTask, playbook: Playbook) -> None:
         self.task = task
         self._playbook = playbook
-        self._redactor = Redactor()
+        self._redactor, self._teller = Redactor(), JsonConverter()
 
     async def evaluate(self, job: EvaluationJob) -> Any:
         """Return what comes of a job."""
@@ -131,7 +132,7 @@ class EvaluationWorker:
             return EvaluatedNode(without_details(verdict, again=verdict.status is not Status.HEALTHY))
         growth = growth_of(verdict, self._playbook, job.looks)
         told = verdict if self.task.readings else replace(verdict, snapshot=None)
-        return EvaluatedNode(without_details(verdict), node_text(node_document(told, None, self._redactor, growth)))
+        return EvaluatedNode(without_details(verdict), node_text(node_document(told, None, self._teller, growth)))
 
 
 def message_bytes(what: object) -> bytes:

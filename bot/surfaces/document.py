@@ -11,9 +11,8 @@ from bot.domain.action import PlanImpact
 from bot.domain.command import SLOW
 from bot.domain.growth import Growth
 from bot.domain.probe import Unread
-from bot.domain.safe_text import Redactor
 from bot.domain.verdict import Verdict
-from bot.surfaces.json_values import json_value
+from bot.surfaces.json_converter import JsonConverter
 
 SCHEMA_VERSION = 1
 BEGINNING, BETWEEN, END = f'{{"schema": {SCHEMA_VERSION}, "nodes": [\n', ",\n", "\n]}"  # of a document of several nodes
@@ -47,18 +46,18 @@ def document_body(
     growths: Mapping[str, Growth] | None = None,
 ) -> dict[str, Any]:
     """Return the document; `incidents` are those that were opened, `growths` the known growth, by node."""
-    redactor, known = Redactor(), growths or {}
-    nodes = [node_document(verdict, incidents, redactor, known.get(verdict.node)) for verdict in verdicts]
+    converter, known = JsonConverter(), growths or {}
+    nodes = [node_document(verdict, incidents, converter, known.get(verdict.node)) for verdict in verdicts]
     return {"schema": SCHEMA_VERSION, "nodes": nodes}
 
 
 def node_document(
     verdict: Verdict,
     incidents: Mapping[str, str] | None = None,
-    redactor: Redactor | None = None,
+    converter: JsonConverter | None = None,
     growth: Growth | None = None,
 ) -> dict[str, Any]:
-    """Return a node's part of the document; for many nodes, hand in the same redactor each time."""
+    """Return a node's part of the document; for many nodes, hand in the same converter each time."""
     readings = verdict.snapshot.readings if verdict.snapshot is not None else {}
     body: dict[str, Any] = {
         "node": verdict.node,
@@ -112,8 +111,8 @@ def node_document(
         body["growth"] = growth_body(growth)
     if incidents and verdict.node in incidents:
         body["incident"] = incidents[verdict.node]
-    redactor = Redactor() if redactor is None else redactor
-    clean: dict[str, Any] = redactor.value(json_value(body))
+    converter = JsonConverter() if converter is None else converter
+    clean: dict[str, Any] = converter.convert(body)
     return clean | {"node": body["node"]}  # the name is the inventory's
 
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import TextIO
 
 from bot.domain.growth import Growth
-from bot.domain.safe_text import Redactor
 from bot.domain.verdict import Verdict
 from bot.surfaces.document import BEGINNING, BETWEEN, END, document, node_document, node_text
+from bot.surfaces.json_converter import JsonConverter
 
 AS_THEY_ARE = 100  # documents that wait for their turn, about 40 kB each; further ones are compressed
 PAUSE_SECONDS = 0.1  # between looks for ready nodes: writing several at a time costs less
@@ -36,7 +36,7 @@ class DocumentStream:
         self._readings = readings
         self._waiting: dict[str, str | bytes] = {}
         self._written = 0
-        self._redactor = Redactor()
+        self._converter = JsonConverter()
         self._more = asyncio.Event()
         self._ended = asyncio.Event()
         self._failed: OSError | None = None
@@ -52,7 +52,7 @@ class DocumentStream:
             if growth is not None:
                 self._growths[verdict.node] = growth
             return
-        self.add_text(verdict.node, node_text(node_document(verdict, None, self._redactor, growth)))
+        self.add_text(verdict.node, node_text(node_document(verdict, None, self._converter, growth)))
 
     def add_text(self, node: str, text: str) -> None:
         """Take in a node's part of a document of several, as `node_text` made it."""

@@ -3,65 +3,74 @@
 from __future__ import annotations
 
 import asyncio
-import enum
+import functools
 import io
 import json
 import threading
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
-from bot.domain.safe_text import Redactor, redacted
+from bot.app.cases import replayed
+from bot.domain.probe import Unread
+from bot.domain.safe_text import redacted
 from bot.domain.verdict import Verdict
 from bot.surfaces.document import document, document_body, node_document
 from bot.surfaces.document_stream import DocumentStream
-from bot.surfaces.json_values import json_value
+from bot.surfaces.json_converter import JsonConverter
+from bot.transport import case_file
 from tests.examples import up_to
+from tests.readings.plainly import plainly
+from tests.shipped import shipped
 from tests.unit.surfaces.verdicts import FOUNDING, arbitrary
 from tests.waiting import until
 
-SHARED = Redactor()  # one for all, as in a check of a fleet
+NODES = sorted((Path(__file__).parents[2] / "captures" / "nodes").glob("*.gz"))
+SHARED = JsonConverter()  # one for all, as in a check of a fleet
 
 
-class Mode(enum.Enum):
-    OLD = "v1"
+@functools.cache
+def judged(path: Path) -> Verdict:
+    case = case_file.load(path)
+    return asyncio.run(replayed(case, shipped().get(case.head.playbook or "node-health")))
 
 
-@dataclass(frozen=True)
-class Part:
-    name: str
-    waits: timedelta
-    source: tuple[str, ...] = ("a node's own line",)
-
-    @property
-    def is_slow(self) -> bool:
-        return self.waits > timedelta(seconds=1)
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        return (self.name,)
+def slowly(readings: Mapping[str, Any]) -> Any:
+    return redacted({name: plainly(reading) for name, reading in readings.items() if not isinstance(reading, Unread)})
 
 
-def test_values_become_json_by_their_kind_and_properties_of_one_value_are_shown() -> None:
-    at = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
-    said = {1: Part("a\x1b", timedelta(seconds=2.00049)), "mode": Mode.OLD, "all": {-0.0}, "at": at, "none": None}
-    assert json_value(said) == {
-        "1": {"name": "a\\x1b", "waits_seconds": 2.0, "is_slow": True},
-        "mode": "v1",
-        "all": [0.0],
-        "at": "2026-11-22T03:00:00+00:00",
-        "none": None,
-    }
-    assert str(json_value({-0.0})) == "[0.0]"
+@pytest.mark.parametrize("path", NODES, ids=lambda path: path.name.partition(".")[0])
+def test_readings_are_told_as_by_the_slow_way(path: Path) -> None:
+    verdict = judged(path)
+    assert verdict.snapshot is not None
+    told = node_document(verdict, None, SHARED)
+    assert told == node_document(verdict)
+    assert told["readings"] == slowly(verdict.snapshot.readings)
+    assert list(told["readings"]) == list(slowly(verdict.snapshot.readings))
 
 
-@settings(max_examples=up_to(20), deadline=None)
+@settings(max_examples=up_to(40), deadline=None)
 @given(arbitrary)
-def test_any_verdict_is_json_without_secrets_whatever_was_redacted_before(verdict: Verdict) -> None:
-    assert node_document(verdict, None, SHARED) == node_document(verdict)
-    assert redacted(json.loads(document([verdict]))) == document_body([verdict])
+def test_any_verdict_is_told_as_by_the_slow_way(verdict: Verdict) -> None:
+    assert SHARED.convert(verdict) == redacted(plainly(verdict))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        ["mysql", "-u", "root", "-pFake0hunter2"],
+        ["docker", "login", "-p", "Fake0hunter2"],
+        [{"text": "password:"}, {"text": "Fake0hunter2"}],
+        {"rows": [{"at": 1, "text": "key"}, {"at": 2, "text": "passphrase:"}, {"at": 3, "text": "Fake0hunter2"}]},
+    ],
+)
+def test_secret_that_only_its_neighbours_tell_of_is_cut_on_the_quick_way_too(told: Any) -> None:
+    assert SHARED.convert(told) == redacted(told)
+    assert "hunter2" not in str(SHARED.convert(told))
 
 
 def test_node_is_laid_out_for_people_and_several_stand_a_line_each() -> None:
