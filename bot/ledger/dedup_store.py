@@ -14,9 +14,8 @@ from bot.domain.entry import instant_of, instant_text
 from bot.domain.intake_contracts import Correlation, NodeSignal, OpenAlertGroup, Recurrence, Storm, StormLimits
 from bot.ledger.database import Store, reads, writes
 from bot.ledger.incidents import summary_of
-from bot.ledger.tables import CASES, INCIDENTS, SIGNALS
+from bot.ledger.tables import CASES, FIRES, INCIDENTS, SIGNALS
 
-_FIRES = ""  # the value of `over_at` while a case is open
 _NOWHERE = ""  # the group of a case whose end arrived before its beginning
 _BEGINNINGS = (Recurrence.NEW.value, Recurrence.AGAIN.value)
 
@@ -49,7 +48,7 @@ _STORM = (
 )
 _OPEN = (
     select(CASES)
-    .where(CASES.c.source == bindparam("of_source"), CASES.c.over_at == _FIRES, CASES.c.opened_at > bindparam("since"))
+    .where(CASES.c.source == bindparam("of_source"), CASES.c.over_at == FIRES, CASES.c.opened_at > bindparam("since"))
     .order_by(CASES.c.opened_at)
 )
 # Like in its partial index: most cases belong to no storm, and are not in the index.
@@ -82,7 +81,7 @@ class DedupStore(Store):
         if row is not None:
             if row.delivery == delivery.id:
                 return Correlation(row.group, Recurrence(row.turn), row.storm)
-            if row.over_at == _FIRES:
+            if row.over_at == FIRES:
                 if (reopened_at := _reopened_at(alarm, row)) != row.reopened_at:
                     connection.execute(_UPDATE, _case_key(alarm) | {"reopened_at": reopened_at})
                 lasts = row.storm == self._lasting_storm(connection, brakes, now)
@@ -97,7 +96,7 @@ class DedupStore(Store):
             "turn": course.turn.value,
             "delivery": delivery.id,
             "opened_at": instant_text(now),
-            "over_at": _FIRES,
+            "over_at": FIRES,
             "storm": storm,
             "reopened_at": _reopened_at(alarm, row),
         }

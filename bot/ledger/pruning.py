@@ -19,7 +19,19 @@ from bot.domain.incident import Incident
 from bot.ledger.database import Database, Store
 from bot.ledger.entries import append_entry, head_of
 from bot.ledger.incidents import IncidentCache
-from bot.ledger.tables import ATTEMPTS, CASES, DELIVERIES, ENTRIES, HOLDS, INCIDENTS, KEPT_CASES, LEASES, POSTS, WAVES
+from bot.ledger.tables import (
+    ATTEMPTS,
+    CASES,
+    DELIVERIES,
+    ENTRIES,
+    FIRES,
+    HOLDS,
+    INCIDENTS,
+    KEPT_CASES,
+    LEASES,
+    POSTS,
+    WAVES,
+)
 
 SHORTEST = timedelta(days=2)  # the guards look back for a day, and sources deliver again for two
 _AT_ONCE = 100  # incidents in a transaction, for which every other writer waits; those of one card are not divided
@@ -38,7 +50,7 @@ _HELD = select(HOLDS.c.incident)
 _OF_OPEN_WAVES = select(INCIDENTS.c.id).where(INCIDENTS.c.source_id.in_(select(WAVES.c.id).where(~WAVES.c.ended)))
 _UNDOS = select(INCIDENTS.c.id).where(INCIDENTS.c.source_id.like("undo %"))  # what an undo is asked for by
 _WAITING = select(POSTS.c.incident).where(POSTS.c.waiting)
-_FIRING = select(CASES.c.group).where(CASES.c.over_at == "")  # while its alert fires
+_FIRING = select(CASES.c.group).where(CASES.c.over_at == FIRES)
 _COUNT = select(func.count()).select_from(ENTRIES).where(ENTRIES.c.stream == bindparam("named"))
 _DELIVERED = and_(DELIVERIES.c.done, DELIVERIES.c.kept_at < bindparam("before"))
 

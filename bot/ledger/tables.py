@@ -160,3 +160,4 @@ CASES = Table(
     *_keys("source", "name"),
     *_texts("key", "group", "turn", "delivery", "opened_at", "over_at", "storm", "reopened_at"),
 )
+FIRES = ""  # the value of `over_at` while a case fires

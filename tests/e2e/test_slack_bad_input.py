@@ -14,23 +14,14 @@ from bot.demo.slack.typed import mentions
 from bot.domain.verdict import Verdict
 from tests.slack.service import Readings, card_saying, reply_saying, serving
 from tests.slack.workspace import SlackWorkspace
+from tests.unit.surfaces.test_slack_ephemeral import NO_REQUEST
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE
 
 WORDS = (
     ("", "What I can do"),
     ("help", "What I can do"),
-    ("chekc node-1", "Did you mean `check`?"),
-    ("reboot node-1", "I do not know the command `reboot`."),
-    ("check", "Which node? Say `/zombie check NODE`."),
-    ("check node-1x", "“node-1x” is not in the inventory. Did you mean node-1"),
+    *NO_REQUEST,
     ("check <!channel>", "'&lt;!channel&gt;' is not a node name."),
-    ("check `node-1`", "'`node-1`' is not a node name."),
-    ("check node-1\nnode-2;reboot", "'node-2;reboot' is not a node name."),
-    ("check $(reboot) | tee", "'$(reboot)' is not a node name."),
-    ("check \u202egnp.1-edon", r"u202egnp.1-edon' is not a node name."),
-    ("check " + "x" * 10_000, "That was 10006 characters long; I read at most 8000."),
-    ("check " + " ".join(f"n{number}" for number in range(101)), "101 nodes at once are too many; the limit is 100."),
-    ("check " + " ".join(f"n{number}" for number in range(100)), "92 more names are not in the inventory either."),
     ("<!here> <@U0BOB00001> *x*", "I do not know the command `&lt;!here&gt;`."),
 )
 
