@@ -68,8 +68,9 @@ async def next_sample(
     due = min(due, ends_at) if looked_at < ends_at else due
     if now < due:
         return due - now, None
-    # A look that shows nothing leaves a gap: the next has to reach back to where the watch began.
-    since = looked_at if last is not None and last.holds else ends_at - window
+    # A look that shows nothing leaves a gap. What has to be known begins with the last step: the node may have been up
+    # for minutes before its cluster, or this program, let the watch begin.
+    since = looked_at if last is not None and last.holds else incident.steps[-1].started_at
     return timedelta(0), await _sample(incident, nodes, reach, diagnose, now - since)
 
 
@@ -195,14 +196,16 @@ def _why_unknown(incident: Incident, verdict: Verdict, goes_on: bool | None, gap
 
 
 def _log_covers(snapshot: Snapshot | None, gap: timedelta) -> bool:
-    """True if the kernel log reaches back over the time since the look before: of a node that is watched, that is all.
+    """True if the kernel log reaches back over the time since the look before, or over all but the boot's messages.
 
     Shape: with what a look may take, as neither was made in a moment.
     """
     if snapshot is None:
         return False
     log, host = snapshot.get(KernelLogReading), snapshot.get(HostReading)
-    return not (isinstance(log, Unread) or isinstance(host, Unread)) and log.begins + gap + MOST_BETWEEN <= host.uptime
+    if isinstance(log, Unread) or isinstance(host, Unread):
+        return False
+    return log.begins <= max(MOST_BETWEEN, host.uptime - gap - MOST_BETWEEN)
 
 
 def _silent_suspects(before: Verdict, snapshot: Snapshot | None) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
 from bot.response.diagnosis.planning import with_plan
 from tests.nodes import draining
-from tests.nodes.draining import NAME, DrainStage, daemon, drain_stage, worker
+from tests.nodes.draining import NAME, DrainStage, Machine, daemon, drain_stage, worker
 from tests.unit.causes import builders as b
 
 BUSES = [f"0000:{number:x}:00.0" for number in range(16, 24)]
@@ -96,10 +96,14 @@ async def test_gpu_that_was_blamed_and_does_not_come_back_is_not_cured(
         assert ends is Resolved or f"gpu-fault cannot be judged any more: no answer of {BUSES[0]}" in str(done.ending)
 
 
-@pytest.mark.parametrize(("minutes", "ends"), [(12, Resolved), (1, Escalated)])
-async def test_short_log_confirms_the_cure_where_it_reaches_back_to_the_look_before(
-    tmp_path: Path, minutes: int, ends: type[IncidentEvent]
+@pytest.mark.parametrize(
+    ("minutes", "until_ready", "ends"),
+    [(12, 45, Resolved), (1, 45, Escalated), (12, 280, Resolved), (2, 280, Escalated)],
+)
+async def test_short_log_confirms_the_cure_where_it_reaches_back_to_the_last_step_and_then_to_the_look_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minutes: int, until_ready: float, ends: type[IncidentEvent]
 ) -> None:
+    monkeypatch.setattr(Machine.reboot, "__defaults__", (20.0, until_ready))
     async with drain_stage(tmp_path, [daemon()]) as here:
         await here.proposed()
         await here.approve()
