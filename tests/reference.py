@@ -23,13 +23,13 @@ from bot.causes import CAUSES
 from bot.commands import COMMANDS
 from bot.commands.completion import every_parser
 from bot.domain.probe import Probe
-from bot.domain.setting import Setting
+from bot.domain.setting import Key
 from bot.lab.prove import to_prove
 from bot.lab.trial import MACHINES, TRIALS
 from bot.library.kinds import ValueKind, fields_of
 from bot.probes import PROBES
 from bot.response.proven_cures import GONE, ProvenRow, proven_file, read_table
-from bot.settings import all_keys, all_rows
+from bot.settings import all_keys
 from tests.sample import sample
 
 ROOT = Path(__file__).parents[1]
@@ -71,11 +71,7 @@ def reference(page: str) -> str:
         _with_commands(page), "cause", {name: cause.about or _about(cause.evaluate) for name, cause in CAUSES.items()}
     )
     page = _with_rows(page, "probe", {name: _about(probe.parse) for name, probe in PROBES.items()})
-    rows, keys = (
-        all_rows(shipped().settings),
-        all_keys(shipped().settings),
-    )
-    new = (_setting(table, unsaid(rows.get(table, {}).values(), keys.get(table, ()))) for table in {**rows, **keys})
+    new = (_setting(table, unsaid(keys.values())) for table, keys in all_keys(shipped().settings).items())
     return re.sub(r"(?<=^\| setting \|)(.*\n(?:\|.*\n)+)", lambda found: found[0] + "".join(new), page, flags=re.M)
 
 
@@ -103,28 +99,24 @@ def readings(page: str) -> str:
     return head + "\n".join(part for part in written if part)
 
 
-def unsaid(rows: Iterable[Setting], keys: Iterable[str]) -> tuple[list[Setting], list[str]]:
-    """Return those settings and keys of a table that no page explains, within backquotes."""
+def unsaid(keys: Iterable[Key]) -> list[Key]:
+    """Return those settings of a table that no page explains, within backquotes."""
     said = "\n".join(page.read_text() for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))))
 
     def is_said(name: str) -> bool:
         return not name or re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`|^{name} =", said, re.M) is not None
 
-    return (
-        [row for row in rows if not (is_said(row.environment) and is_said(row.key.rpartition(".")[2]))],
-        [key for key in keys if not is_said(key)],
-    )
+    return [key for key in keys if not (is_said(key.environment) and is_said(key.toml.rpartition(".")[2]))]
 
 
-def _setting(table: str, missing: tuple[list[Setting], list[str]]) -> str:
-    rows, keys = missing
-    if not rows and not keys:
+def _setting(table: str, missing: list[Key]) -> str:
+    if not missing:
         return ""
-    names = [f"`{row.environment}`" for row in rows if row.environment]
-    keys = [*keys, *(row.key.rpartition(".")[2] for row in rows if row.key)]
+    names = [f"`{key.environment}`" for key in missing if key.environment]
+    keys = [key.toml.rpartition(".")[2] for key in missing if key.toml]
     in_file = [f"`[{table}]` with {', '.join(f'`{key}`' for key in keys)}" if table else f"`{keys[0]}`"] if keys else []
     where = ", ".join(["environment"] * bool(names) + ["`zombie.toml`"] * bool(keys))
-    says = " ".join(dict.fromkeys(row.help for row in rows)) or f"what belongs to {table}"
+    says = " ".join(dict.fromkeys(key.help for key in missing if not key.only_in_file)) or f"what belongs to {table}"
     return f"| {', '.join([*names, *in_file])} | {where} | {_plain(says)} | |\n"
 
 

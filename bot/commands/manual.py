@@ -62,12 +62,12 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 def _environment() -> Iterator[str]:
     from bot.app.extras import shipped
-    from bot.settings import all_rows
+    from bot.settings import all_keys
 
     yield from (".SH ENVIRONMENT", "Each may also be a file of that name in the folder CREDENTIALS_DIRECTORY.")
-    rows = (row for table in all_rows(shipped().settings).values() for row in table.values())
-    for row in sorted((row for row in rows if row.environment), key=lambda row: row.environment):
-        yield from (".TP", rf"\fB{row.environment}\fR", _roff_text(row.help))
+    helps = {key.environment: key.help for table in all_keys(shipped().settings).values() for key in table.values()}
+    for name in sorted(filter(None, helps)):
+        yield from (".TP", rf"\fB{name}\fR", _roff_text(helps[name]))
 
 
 def _last_sections() -> Iterator[str]:

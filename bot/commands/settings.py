@@ -26,19 +26,16 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     from bot.domain.safe_text import redacted, redacted_text
-    from bot.settings import all_options
 
-    settings, known = options.settings(arguments), all_options(arguments.extras.settings)
+    settings = options.settings(arguments)
     for given in settings.given:
-        row = given.setting
-        print(f"{row.name} = {redacted_text(given.shown) or '(not set)'}  [{given.origin}]")
-        print(f"    {row.help}" + (f" ({row.environment})" if row.environment else ""))
-    for name, written in settings.in_tables():
+        if not (key := given.key).only_in_file:
+            print(f"{key.name} = {redacted_text(given.shown) or '(not set)'}  [{given.origin}]")
+            print(f"    {key.help}" + (f" ({key.environment})" if key.environment else ""))
+    for name, written, declared in settings.in_tables():
         value = json.dumps(redacted(written), ensure_ascii=False)  # an address may hold a secret
-        table, _, key = name.rpartition(".")
-        option = known.get(table, {}).get(key)
-        default = option.example if option is not None and option.has_default else "(not set)"
+        default = declared.example if declared is not None and declared.has_default else "(not set)"
         print(f"{name} = {default}  [default]" if written is None else f"{name} = {value}  [zombie.toml]")
-        if option is not None and option.help:
-            print(f"    {option.help}")
+        if declared is not None:
+            print(f"    {declared.help}")
     return 0

@@ -1,21 +1,22 @@
-"""How a room declares its settings: a frozen dataclass whose fields are rows, or keys of its table.
+"""How a room declares its settings: a frozen dataclass whose fields are keys, each with its kind, default and help.
 
-Shape: a row may come from a flag, the environment or zombie.toml, and `zombie settings` explains it. A key stands only
-in zombie.toml, in the table named after the room. Each default is defined only once, at its field.
+Shape: a `row` may come from a flag, the environment or zombie.toml; an `option` stands only in zombie.toml, in the
+table named after the room. Each default is defined only once, at its field.
 """
 
 from __future__ import annotations
 
-import enum
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from bot.domain.allowance import Allowance
-from bot.domain.duration import duration_text, parse_day_span
+from bot.domain.duration import duration_text, parse_day_span, parse_duration
+from bot.domain.listen_address import host_and_port
 from bot.domain.nearest import did_you_mean
 from bot.domain.safe_text import one_line
 from bot.domain.toml_table import TomlTable
@@ -25,49 +26,45 @@ T = TypeVar("T")
 Reader: TypeAlias = Callable[[TomlTable, str], T | None]
 
 
-class SettingKind(enum.Enum):
-    """The type of a row's value, in the words of its documentation."""
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How a value is written: in a table of zombie.toml, and in a flag or the environment.
 
-    PATH = "path"
-    PATHS = "paths"  # separated by colons in the environment
-    TEXT = "text"
-    NUMBER = "number"
-    DURATION = "duration"
-    FLAG = "true or false"
-    LISTEN = "an address to listen on"
+    Shape: `from_text` takes a flag's value too, which may be of its type already; it raises ValueError with what the
+    value should be. A path is as it is written, relative or with its ~ (`placed`).
+    """
+
+    from_toml: Reader[Any]
+    from_text: Callable[[Any], Any] = str
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """A row.
+class Key:
+    """A setting.
 
-    Shape: `key` is its place in zombie.toml with dots between tables; if `flag`, `environment` or `key` is empty, it
-    cannot be given that way. `where_it_exists` is a file of the current folder that is the default if it exists. `low`
-    and `high` bound a number, or a duration in seconds. Without a name it has its field's name. `like` is an example
-    where there is no default, as TOML has it.
+    Shape: `toml` is its place in zombie.toml with dots between tables; if `flag`, `environment` or `toml` is empty, it
+    cannot be given that way. One that is `only_in_file` stands in its room's table. `where_it_exists` is a file of the
+    current folder that is the default if it exists. Without a name it is named after table and field. `like` is an
+    example where the default says nothing, as TOML has it.
     """
 
-    kind: SettingKind
+    kind: Kind
     help: str
     default: Any = None
     flag: str = ""
     environment: str = ""
-    key: str = ""
+    toml: str = ""
+    only_in_file: bool = False
     where_it_exists: str = ""
-    low: int = 1
-    high: int = 1_000_000
     secret: bool = False
     name: str = ""
     like: str = ""
 
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """A key: what it is for, its default, and an example as TOML has it where the default says nothing."""
-
-    help: str
-    default: Any
-    like: str = ""
+    def of_field(self, table: str, name: str) -> Key:
+        """Return it with the place and the name that a field of that table gives it."""
+        dotted = f"{table}.{name}" if table else name
+        place = dotted if self.only_in_file else self.toml
+        return replace(self, toml=place, name=self.name or dotted.replace(".", "_"))
 
     @property
     def has_default(self) -> bool:
@@ -100,40 +97,30 @@ class Several:
     needed: ClassVar[tuple[str, ...]] = ()
 
 
-def row(kind: SettingKind, says: str, default: Any = None, **more: Any) -> Any:
-    """A field that is a row of the settings."""
-    setting = Setting(kind, says, default, **more)
-    return field(default=default, metadata={"row": setting}, kw_only=True, repr=not setting.secret)
+def row(kind: Kind, says: str, default: Any = None, **more: Any) -> Any:
+    """A field that may come from a flag, the environment or zombie.toml."""
+    key = Key(kind, says, default, **more)
+    return field(default_factory=lambda: default, metadata={"key": key}, kw_only=True, repr=not key.secret)
 
 
 def secret(says: str, environment: str) -> Any:
     """A field for a secret text, set only by the environment and never shown; empty if not set."""
-    return row(SettingKind.TEXT, says, "", environment=environment, secret=True)
+    return row(TEXT, says, "", environment=environment, secret=True)
 
 
 def option(read: Reader[T], default: T, says: str = "", like: str = "") -> T:
     """A field that is a key of the room's table; what it is for, and an example where the default says nothing."""
-    told = {"read": read, "option": Option(says, default, like)}
-    made: T = field(default_factory=lambda: default, metadata=told, kw_only=True)
+    made: T = row(Kind(read), says, default, only_in_file=True, like=like)
     return made
 
 
-def rows_of(kind: type[Any], prefix: str = "") -> Iterator[tuple[str, Setting]]:
-    """Yield each row of a dataclass of settings, by its field's name."""
-    for found in fields(kind):
-        if "row" in found.metadata:
-            setting: Setting = found.metadata["row"]
-            yield found.name, setting if setting.name else replace(setting, name=prefix + found.name)
-
-
-def key_readers(kind: type[Any]) -> Mapping[str, Reader[Any]]:
-    """Return the reader of each key of a dataclass of settings, by name."""
-    return {found.name: found.metadata["read"] for found in fields(kind) if "read" in found.metadata}
-
-
-def options_of(kind: type[Any]) -> Mapping[str, Option]:
-    """Return what each key of a dataclass of settings is for, by name."""
-    return {found.name: found.metadata["option"] for found in fields(kind) if "option" in found.metadata}
+def keys_of(kind: type[Any], table: str = "") -> dict[str, Key]:
+    """Return the keys of a dataclass of settings by their fields' names; it has the table of that name."""
+    return {
+        found.name: found.metadata["key"].of_field(table, found.name)
+        for found in fields(kind)
+        if "key" in found.metadata
+    }
 
 
 # --- readers, beside the methods of `TomlTable`
@@ -181,18 +168,14 @@ def one_of(*words: str) -> Reader[str]:
     return read
 
 
-def texts_by_name(table: TomlTable, name: str) -> Mapping[str, str] | None:
-    """A table of texts."""
-    inner = table.table(name)
-    return None if inner is None else {key: value for key in inner.names if (value := inner.text(key)) is not None}
+def by_name(read: Reader[T]) -> Reader[Mapping[str, T]]:
+    """Return a reader of a table whose keys are people's own, each with what `read` makes of it."""
 
+    def read_each(table: TomlTable, name: str) -> Mapping[str, T] | None:
+        inner = table.table(name)
+        return None if inner is None else {key: each for key in inner.names if (each := read(inner, key)) is not None}
 
-def counts_by_name(table: TomlTable, name: str) -> Mapping[str, int] | None:
-    """A table of whole numbers above zero."""
-    inner = table.table(name)
-    if inner is None:
-        return None
-    return {key: value for key in inner.names if (value := inner.integer(key, 1, 1_000_000)) is not None}
+    return read_each
 
 
 def patterns(table: TomlTable, name: str) -> tuple[re.Pattern[str], ...] | None:
@@ -222,3 +205,92 @@ def day_spans(table: TomlTable, name: str) -> tuple[tuple[int, int], ...] | None
         except ValueError as no:
             table.wrong(name, str(no))
     return tuple(spans) if name in table else None
+
+
+# --- kinds, of what may stand in a flag or the environment too
+
+
+def path(table: TomlTable, name: str) -> Path | None:
+    """A path, as it is written."""
+    return Path(text) if (text := table.text(name)) is not None else None
+
+
+def placed(value: Any, folder: Path, home: Path | None) -> Any:
+    """Return a value whose paths, if it has any, are as a person means them: relative to a folder or to their home."""
+    match value:
+        case Path():
+            if home is not None and value.parts[:1] == ("~",):
+                return home.joinpath(*value.parts[1:])
+            return folder / value
+        case tuple():
+            return tuple(placed(each, folder, home) for each in value)
+    return value
+
+
+def _paths(table: TomlTable, name: str) -> tuple[Path, ...] | None:
+    return tuple(map(Path, texts)) if (texts := table.texts(name)) is not None else None
+
+
+def _paths_of(written: Any) -> tuple[Path, ...]:
+    parts = written.split(":") if isinstance(written, str) else written
+    return tuple(Path(part) for part in parts if str(part).strip())
+
+
+def _flag_of(text: str) -> bool:
+    words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    if text.lower() not in words:
+        raise ValueError("true or false")
+    return words[text.lower()]
+
+
+def _address_of(text: str) -> str:
+    try:
+        host_and_port(text)
+    except ValueError:
+        raise ValueError("an address to listen on, like 127.0.0.1:8080") from None
+    return text
+
+
+PATH, PATHS = Kind(path, Path), Kind(_paths, _paths_of)
+TEXT, FLAG, LISTEN = Kind(TomlTable.text), Kind(TomlTable.flag, _flag_of), Kind(TomlTable.text, _address_of)
+
+
+def number(low: int = 1, high: int = 1_000_000) -> Kind:
+    """Return the kind of a whole number between two bounds."""
+
+    def from_text(written: Any) -> int:
+        text = str(written)
+        found = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+        if not low <= found <= high:
+            raise ValueError(f"a whole number from {low} to {high}")
+        return found
+
+    return Kind(count(low, high), from_text)
+
+
+def seconds(low: int, high: int) -> Kind:
+    """Return the kind of a duration between two bounds, in seconds; a text may be bare seconds."""
+    least, most = timedelta(seconds=low), timedelta(seconds=high)
+    bounds = f'from "{duration_text(least)}" to "{duration_text(most)}"'
+
+    def from_toml(table: TomlTable, name: str) -> timedelta | None:
+        found = table.duration(name)
+        if found is not None and not least <= found <= most:
+            table.wrong(name, f"should be {bounds}")
+        return found
+
+    def from_text(written: Any) -> timedelta:
+        try:
+            found = written if isinstance(written, timedelta) else parse_duration(_bare_seconds(written))
+        except ValueError:
+            raise ValueError('a time like "30s" or "2m"') from None
+        if not least <= found <= most:
+            raise ValueError(bounds)
+        return found
+
+    return Kind(from_toml, from_text)
+
+
+def _bare_seconds(written: Any) -> Any:
+    text = str(written)
+    return float(text) if text.replace(".", "", 1).isdigit() and text.isascii() and len(text) < 12 else written

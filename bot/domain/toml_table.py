@@ -33,6 +33,11 @@ class TomlTable:
         return key in self._data
 
     @property
+    def name(self) -> str:
+        """The table's own name; empty for the whole file."""
+        return self._dotted_key()
+
+    @property
     def line(self) -> int:
         """The line where the table begins."""
         return self._toml.line_of(*self._path)

@@ -4,11 +4,10 @@ from bot.settings.chooser import ChosenValue
 from bot.settings.settings import (
     Settings,
     all_keys,
-    all_options,
-    all_rows,
     check_address,
     database_url,
     home_of,
+    several_tables,
     state_folder,
     table_names,
 )
@@ -17,11 +16,10 @@ __all__ = [
     "ChosenValue",
     "Settings",
     "all_keys",
-    "all_options",
-    "all_rows",
     "check_address",
     "database_url",
     "home_of",
+    "several_tables",
     "state_folder",
     "table_names",
 ]

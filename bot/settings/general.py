@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 from bot.domain.defaults import SAMPLES
-from bot.domain.setting import SettingKind, row, secret
+from bot.domain.link_template import link_template_fault
+from bot.domain.setting import LISTEN, PATH, PATHS, TEXT, by_name, number, option, row, seconds, secret
+from bot.domain.toml_table import TomlTable
+
+
+def _link_template(table: TomlTable, name: str) -> str | None:
+    template = table.text(name)
+    if template is not None and (fault := link_template_fault(template)):
+        table.wrong(name, fault)
+    return template
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,59 +25,56 @@ class General:
     """Settings without a table of their own."""
 
     config: Path | None = row(
-        SettingKind.PATH,
+        PATH,
         "The file that holds settings.",
         flag="--config",
         environment="ZOMBIE_CONFIG",
         where_it_exists="zombie.toml",
     )
     inventory: Path | None = row(
-        SettingKind.PATH,
+        PATH,
         "The nodes and how to reach them.",
         flag="--inventory",
         environment="ZOMBIE_INVENTORY",
-        key="inventory",
+        toml="inventory",
         like='"inventory.toml"',
         where_it_exists="inventory.toml",
     )
     playbooks: tuple[Path, ...] = row(
-        SettingKind.PATHS,
+        PATHS,
         "Folders of further playbooks; a playbook of the same name replaces the shipped playbook.",
         (),
         flag="--playbooks",
         environment="ZOMBIE_PLAYBOOKS",
-        key="playbooks",
+        toml="playbooks",
     )
     playbook: str = row(
-        SettingKind.TEXT, "The playbook that a check uses.", "node-health", flag="--playbook", key="check.playbook"
+        TEXT, "The playbook that a check uses.", "node-health", flag="--playbook", toml="check.playbook"
     )
     samples: int = row(
-        SettingKind.NUMBER,
+        number(1, 60),
         "How many seconds a check watches a node.",
         SAMPLES,
         flag="--samples",
-        key="check.samples",
-        high=60,
+        toml="check.samples",
     )
     deadline: timedelta | None = row(
-        SettingKind.DURATION,
+        seconds(1, 3600),
         "When a check gives up on a node that still answers; the default is 55 s beyond the window. One that says "
         "nothing for 10 s is given up then.",
         flag="--deadline",
-        key="check.deadline",
+        toml="check.deadline",
         like='"60s"',
-        high=3600,
     )
     parallel: int | None = row(
-        SettingKind.NUMBER,
+        number(1, 1000),
         "How many nodes are checked at once; the default is up to 200 in a terminal, and 20 while serving.",
         flag="--parallel",
-        key="check.parallel",
+        toml="check.parallel",
         like="20",
-        high=1000,
     )
     listen: str = row(
-        SettingKind.LISTEN,
+        LISTEN,
         "Where `serve` answers HTTP: /healthz, /readyz, /metrics, /slack/events. Port 0 takes a free port.",
         "127.0.0.1:8080",
         environment="ZOMBIE_LISTEN",
@@ -85,7 +92,13 @@ class General:
         "ZOMBIE_DATABASE_PASSWORD",
     )
     state_dir: Path | None = row(
-        SettingKind.PATH,
+        PATH,
         "The directory of the default ledger; the default is by the XDG state convention.",
         environment="ZOMBIE_STATE_DIR",
+    )
+    links: Mapping[str, str] = option(
+        by_name(_link_template),
+        {},
+        "Links on each card, by the name that people read.",
+        like='{ Dashboard = "https://grafana.example.com/d/node?var-node={node}" }',
     )

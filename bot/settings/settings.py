@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
-from bot.domain.setting import Option, Reader, Setting, Several, key_readers, options_of, rows_of
+from bot.domain.setting import Key, Several, keys_of
 from bot.settings.chooser import Chooser, ChosenValue
-from bot.settings.file import SettingsFile, expanded_path
+from bot.settings.file import SettingsFile
 from bot.settings.general import General
 from bot.settings.tables import (
     ActingLogin,
@@ -30,6 +30,7 @@ Members = Mapping[str, type[Any]]  # the settings of members, such as sources, b
 NO_MEMBERS: Members = {}
 NO_TABLES: Mapping[str, str] = {}
 _NO_PASSWORD = re.compile(r"\A(postgres[a-z+0-9]*://[^:@/?#]+):?@")  # a server's URL with a user alone
+_ACTING_LOGIN = "ssh.act"  # a table within one that has nothing else: the inventory says how nodes are read
 OWN_SEVERAL: Mapping[str, type[Several]] = {"route": RouteSettings}
 
 
@@ -37,7 +38,7 @@ OWN_SEVERAL: Mapping[str, type[Several]] = {"route": RouteSettings}
 class Settings(General):
     """Every setting in force, typed: each table by its name, those of members by their type (`of`).
 
-    Shape: `given` are the rows with their origins; `written` is the literal content of zombie.toml's tables.
+    Shape: `given` are all values with their origins; `written` is the literal content of zombie.toml.
     """
 
     slack: SlackSettings = SlackSettings()
@@ -50,7 +51,6 @@ class Settings(General):
     extras: ExtrasSettings = ExtrasSettings()
     acting_login: ActingLogin = ActingLogin()
     routes: tuple[RouteSettings, ...] = ()
-    links: Mapping[str, str] = field(default_factory=dict)
     given: tuple[ChosenValue, ...] = field(default=(), repr=False)
     written: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -73,37 +73,29 @@ class Settings(General):
         Raises: SettingsError for an invalid value, with file and line if it is in a file.
         """
         chooser = Chooser(flags, environment, folder, home)
-        rows = all_rows(members)
-        config = chooser.choose(rows[""].pop("config"))
+        keys, several = all_keys(members), several_tables(members)
+        config: Path | None = chooser.choose(keys[""]["config"]).value
         file = SettingsFile()
-        if config.value is not None:
-            several = {**OWN_SEVERAL, **_several(members)}
-            file = SettingsFile.read(config.value, home, rows, all_keys(members), several, absent)
-        given = [config]
-        made: dict[str, dict[str, Any]] = {}
-        for table, settings in rows.items():
-            chosen = {name: chooser.choose(row, file.rows.get(row.name)) for name, row in settings.items()}
-            given += chosen.values()
-            made[table] = {name: choice.value for name, choice in chosen.items()} | dict(file.tables.get(table, {}))
-        login = ActingLogin(**file.acting_login)
-        if login.key is not None and config.value is not None:
-            login = replace(login, key=expanded_path(str(login.key), config.value.absolute().parent, home))
-        tables = {name: kind(**made[name]) for name, kind in _tables(members).items()}
+        if config is not None:
+            in_file = [key for of_table in keys.values() for key in of_table.values() if key.toml]
+            file = SettingsFile.read(config, home, in_file, several, absent)
+        chosen = {
+            table: {name: chooser.choose(key, file.values.get(key.toml)) for name, key in of_table.items()}
+            for table, of_table in keys.items()
+        }
+        values = {
+            table: {name: choice.value for name, choice in of_table.items()} for table, of_table in chosen.items()
+        }
+        made: dict[str, Any] = {name: kind(**values[name]) for name, kind in tables(members).items() if name}
+        made |= {name: tuple(kind(**each) for each in file.several.get(name, ())) for name, kind in several.items()}
         return cls(
-            config=config.value,
-            **made[""],
-            members={
-                name: tuple(kind(**table) for table in file.several.get(name, ()))
-                if issubclass(kind, Several)
-                else tables.pop(name)
-                for name, kind in members.items()
-            },
-            **tables,
-            acting_login=login,
-            routes=tuple(RouteSettings(**route) for route in file.several.get("route", ())),
-            links=dict(file.links),
-            given=tuple(given),
+            **values[""],
+            members={name: made.pop(name) for name in members},
+            acting_login=made.pop(_ACTING_LOGIN),
+            routes=made.pop("route"),
+            given=tuple(choice for of_table in chosen.values() for choice in of_table.values()),
             written=file.written,
+            **made,
         )
 
     def of(self, kind: type[T]) -> T:
@@ -118,69 +110,49 @@ class Settings(General):
     @property
     def secrets(self) -> tuple[str, ...]:
         """Every secret in force, literally: no log line may contain any of them."""
-        texts = [str(given.value) for given in self.given if given.setting.secret and given.value]
+        texts = [str(given.value) for given in self.given if given.key.secret and given.value]
         words = [word for text in texts for word in (text, *text.split(","), _password(text), quote(text, safe=""))]
         return tuple(dict.fromkeys(word.strip() for word in words if word.strip()))
 
-    def in_tables(self) -> Iterator[tuple[str, Any]]:
-        """Yield each setting that only zombie.toml can have: its name, and its text there or None."""
-        members = {name: type(values) for name, values in self.members.items() if not isinstance(values, tuple)}
-        for name, readers in all_keys(members).items():
-            written = self.written.get(name, {})
-            yield from ((f"{name}.{key}", written.get(key)) for key in readers)
-        yield from ((f"ssh.act.{key}", value) for key, value in self.written.get("ssh", {}).get("act", {}).items())
-        yield from ((f"links.{name}", template) for name, template in self.links.items())
-        several = [*OWN_SEVERAL, *(self.members.keys() - members.keys())]
-        yield from ((name, table) for name in several for table in self.written.get(name, ()))
+    def in_tables(self) -> Iterator[tuple[str, Any, Key | None]]:
+        """Yield each setting that only zombie.toml can have: its name, its text there or None, and what declares it."""
+        for given in self.given:
+            if given.key.toml == "links":  # its keys are people's own
+                yield from ((f"links.{name}", template, None) for name, template in self.links.items())
+            elif given.key.only_in_file:
+                yield given.key.toml, given.written, given.key
+        several = [*OWN_SEVERAL, *(name for name, member in self.members.items() if isinstance(member, tuple))]
+        yield from ((name, table, None) for name in several for table in self.written.get(name, ()))
 
 
-def all_options(members: Members = NO_MEMBERS) -> dict[str, dict[str, Option]]:
-    """Return what every key of zombie.toml is for, table by table; those without a table first, under an empty name.
+def tables(members: Members = NO_MEMBERS) -> dict[str, type[Any]]:
+    """Return the dataclass of every table, in the order in which they are shown: that of the fields.
 
-    Shape: a table that may stand several times is named [NAME].
+    Shape: those without a table are under an empty name; of members are those that stand once.
     """
-    tables: dict[str, dict[str, Option]] = {"": {}}
-    for rows in all_rows(members).values():
-        for row in rows.values():
-            table, _, key = row.key.rpartition(".")
-            if row.key:
-                tables.setdefault(table, {})[key] = Option(row.help, row.default, row.like)
-    several = {f"[{name}]": kind for name, kind in {**_several(members), **OWN_SEVERAL}.items()}
-    for name, kind in {**_tables(members), "ssh.act": ActingLogin, **several}.items():
-        if options := options_of(kind):
-            tables.setdefault(name, {}).update(options)
-    return tables
+    found: dict[str, type[Any]] = {"": General}
+    for each in fields(Settings):
+        if each.name == "members":
+            found |= {name: kind for name, kind in members.items() if not issubclass(kind, Several)}
+        elif is_dataclass(each.default):
+            found[_ACTING_LOGIN if each.name == "acting_login" else each.name] = type(each.default)
+    return found
 
 
-def _several(members: Members) -> dict[str, type[Several]]:
-    return {name: kind for name, kind in members.items() if issubclass(kind, Several)}
+def several_tables(members: Members = NO_MEMBERS) -> dict[str, type[Several]]:
+    """Return the dataclass of every table that may stand several times."""
+    return {**{name: kind for name, kind in members.items() if issubclass(kind, Several)}, **OWN_SEVERAL}
 
 
-def _tables(members: Members) -> Members:
-    """Every table, in the order in which they are shown: that of the fields, with those of members among them."""
-    tables: dict[str, type[Any]] = {}
-    for found in fields(Settings):
-        if found.name == "members":
-            tables |= {name: kind for name, kind in members.items() if not issubclass(kind, Several)}
-        elif is_dataclass(found.default) and found.name != "acting_login":  # a table within a table
-            tables[found.name] = type(found.default)
-    return tables
-
-
-def all_rows(members: Members = NO_MEMBERS) -> dict[str, dict[str, Setting]]:
-    """Return every row by its field's name, table by table; those without a table first, under an empty name."""
-    tables = {name: dict(rows_of(kind, f"{name}_")) for name, kind in _tables(members).items()}
-    return {"": dict(rows_of(General)), **tables}
+def all_keys(members: Members = NO_MEMBERS) -> dict[str, dict[str, Key]]:
+    """Return every setting by its field's name, table by table; those without a table first, under an empty name."""
+    return {table: keys_of(kind, table) for table, kind in tables(members).items()}
 
 
 def table_names() -> frozenset[str]:
     """Return the names of zombie.toml's own tables."""
-    return frozenset({*all_rows(), *all_keys(), *OWN_SEVERAL, "ssh", "links", "check"})
-
-
-def all_keys(members: Members = NO_MEMBERS) -> dict[str, Mapping[str, Reader[Any]]]:
-    """Return the reader of each key that only zombie.toml can have, table by table."""
-    return {name: keys for name, kind in _tables(members).items() if (keys := key_readers(kind))}
+    places = {key.toml.partition(".")[0] for of_table in all_keys().values() for key in of_table.values()}
+    return frozenset({*tables(), *OWN_SEVERAL, *places})
 
 
 def database_url(environment: Mapping[str, str], folder: Path | None = None) -> str:
@@ -192,9 +164,9 @@ def database_url(environment: Mapping[str, str], folder: Path | None = None) -> 
     Raises: SettingsError when any of them is invalid.
     """
     chooser = Chooser({}, environment, folder or Path.cwd(), home_of(environment))
-    rows = dict(rows_of(General))
-    if url := str(chooser.choose(rows["database_url"]).value):
-        password = str(chooser.choose(rows["database_password"]).value)
+    keys = keys_of(General)
+    if url := str(chooser.choose(keys["database_url"]).value):
+        password = str(chooser.choose(keys["database_password"]).value)
         return _NO_PASSWORD.sub(lambda found: f"{found[1]}:{quote(password, safe='')}@", url) if password else url
     return f"sqlite:///{state_folder(environment, folder) / 'zombie.db'}"
 
@@ -209,7 +181,7 @@ def check_address(environment: Mapping[str, str]) -> None:
 
     Raises: SettingsError.
     """
-    Chooser({}, environment, Path.cwd(), None).choose(dict(rows_of(General))["listen"])
+    Chooser({}, environment, Path.cwd(), None).choose(keys_of(General)["listen"])
 
 
 def state_folder(environment: Mapping[str, str], folder: Path | None = None) -> Path:
@@ -222,7 +194,7 @@ def state_folder(environment: Mapping[str, str], folder: Path | None = None) -> 
     home = home_of(environment)
     xdg = Path(environment.get("XDG_STATE_HOME") or "")
     chooser = Chooser({}, environment, folder or Path.cwd(), home)
-    state_dir = chooser.choose(dict(rows_of(General))["state_dir"]).value
+    state_dir = chooser.choose(keys_of(General)["state_dir"]).value
     return Path(state_dir or (xdg if xdg.is_absolute() else home / ".local" / "state") / "zombie")
 
 

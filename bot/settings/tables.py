@@ -13,18 +13,21 @@ from bot.domain.chat_settings import ChatSettings
 from bot.domain.protected import may_never_start
 from bot.domain.safe_text import one_line
 from bot.domain.setting import (
-    SettingKind,
+    FLAG,
+    PATH,
+    TEXT,
     Several,
+    by_name,
     count,
-    counts_by_name,
     day_spans,
     duration,
     names,
     one_of,
     option,
+    path,
     row,
+    seconds,
     secret,
-    texts_by_name,
 )
 from bot.domain.toml_table import TomlTable
 
@@ -109,7 +112,7 @@ class SlackSettings(ChatSettings):
         "SLACK_SIGNING_SECRET",
     )
     api_url: str = row(
-        SettingKind.TEXT,
+        TEXT,
         "The base of Slack's Web API; https, or http on loopback.",
         "https://slack.com/api/",
         environment="SLACK_API_URL",
@@ -194,7 +197,7 @@ class ActSettings:
         count(), None, "How many nodes are acted on within an hour; without it no limit.", like="10"
     )
     per_label: Mapping[str, int] = option(
-        counts_by_name, {}, "How many at once with the same value of a label: { az = 1 }."
+        by_name(count(1)), {}, "How many at once with the same value of a label: { az = 1 }."
     )
     percent: int | None = option(
         count(0, 100), None, "How large a share of the inventory is acted on at once; without it no limit.", like="5"
@@ -252,42 +255,40 @@ class KubernetesSettings:
     """The account for draining nodes, and how to drain."""
 
     context: str = row(
-        SettingKind.TEXT,
+        TEXT,
         "The kubeconfig's context in which nodes labelled kubernetes_node are; their label kubernetes_context may say "
         "another. The current context is never used.",
         "",
-        key="kubernetes.context",
+        toml="kubernetes.context",
         like='"prod"',
     )
     kubeconfig: Path | None = row(
-        SettingKind.PATH,
+        PATH,
         "The kubeconfig by which a node is drained before its reboot; the default is ~/.kube/config once a context is "
         "named.",
         environment="KUBECONFIG",
-        key="kubernetes.kubeconfig",
+        toml="kubernetes.kubeconfig",
         like='"~/.kube/config"',
         name="kubeconfig",
     )
     in_cluster: bool = row(
-        SettingKind.FLAG,
+        FLAG,
         "Use the account of the pod that this program runs in; its cluster's name is in-cluster.",
         False,
-        key="kubernetes.in_cluster",
+        toml="kubernetes.in_cluster",
     )
     drain_deadline: timedelta = row(
-        SettingKind.DURATION,
+        seconds(10, 24 * 3600),
         "How long a drain may take before it is handed to a person.",
         defaults.DRAIN_DEADLINE,
-        key="kubernetes.drain_deadline",
-        low=10,
-        high=24 * 3600,
+        toml="kubernetes.drain_deadline",
         name="drain_deadline",
     )
     bare_pods: bool = row(
-        SettingKind.FLAG,
+        FLAG,
         "Evict also pods that no controller would start again; otherwise such a pod refuses the drain.",
         False,
-        key="kubernetes.bare_pods",
+        toml="kubernetes.bare_pods",
         name="bare_pods",
     )
 
@@ -298,7 +299,7 @@ class ActingLogin:
 
     user: str = option(TomlTable.text, "", "The login that acts; else the one that reads.", like='"zombie-act"')
     key: Path | None = option(
-        lambda table, name: Path(found) if (found := table.text(name)) else None,
+        path,
         None,
         "Its private key, which is not read while acting is off; else the inventory's.",
         like='"zombie_act_key"',
@@ -310,7 +311,7 @@ class RouteSettings(Several):
     """A [[route]]; an empty text means the general default."""
 
     match: Mapping[str, str] = option(
-        texts_by_name,
+        by_name(TomlTable.text),
         {},
         "What an alert has to have: its source, service or labels. The first route that fits counts.",
         like='{ source = "pagerduty", service = "gpu" }',

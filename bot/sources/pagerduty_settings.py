@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.domain.setting import SettingKind, duration, option, patterns, row, secret, texts_by_name
+from bot.domain.setting import TEXT, by_name, duration, option, patterns, row, secret
 from bot.domain.toml_table import TomlTable
 
 API = "https://api.pagerduty.com"
@@ -23,14 +23,14 @@ class PagerDutySettings:
         "PAGERDUTY_API_TOKEN",
     )
     sender: str = row(
-        SettingKind.TEXT,
+        TEXT,
         "The e-mail address of the PagerDuty user in whose name notes are written.",
         "",
         environment="PAGERDUTY_FROM",
         name="pagerduty_from",
     )
     api_url: str = row(
-        SettingKind.TEXT,
+        TEXT,
         "The base of PagerDuty's REST API, without a path; https, or http on loopback.",
         API,
         environment="PAGERDUTY_API_URL",
@@ -40,7 +40,7 @@ class PagerDutySettings:
         "PAGERDUTY_ROUTING_KEY",
     )
     events_url: str = row(
-        SettingKind.TEXT,
+        TEXT,
         "The whole address of PagerDuty's Events API; https, or http on loopback.",
         EVENTS,
         environment="PAGERDUTY_EVENTS_URL",
@@ -66,7 +66,7 @@ class PagerDutySettings:
     )
     node_patterns: tuple[re.Pattern[str], ...] = option(patterns, (), "Regular expressions that find a node's name.")
     fields: Mapping[str, str] = option(
-        texts_by_name, {}, 'Custom fields to set, each by its name in PagerDuty: { verdict = "…" }.'
+        by_name(TomlTable.text), {}, 'Custom fields to set, each by its name in PagerDuty: { verdict = "…" }.'
     )
 
     @property

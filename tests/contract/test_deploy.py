@@ -18,7 +18,7 @@ from sqlalchemy import make_url
 
 from bot.app.extras import shipped
 from bot.ledger import Database
-from bot.settings import all_rows, database_url
+from bot.settings import all_keys, database_url
 from tests.conftest import missing
 from tests.image import instructions
 from tests.record.postgresql import BINARIES, Postgresql
@@ -28,7 +28,7 @@ UNIT = ROOT / "deploy/zombie.service"
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())
 CHART = ROOT / "deploy/chart"
 SECRETS = {
-    row.environment for table in all_rows(shipped().settings).values() for row in table.values() if row.secret
+    key.environment for table in all_keys(shipped().settings).values() for key in table.values() if key.secret
 }  # what may stand in a file of CREDENTIALS_DIRECTORY
 MOST_EXPOSED = 15  # in tenths, of systemd's own scale to 100
 

@@ -12,7 +12,7 @@ import yaml
 from bot.__main__ import parser
 from bot.app.extras import shipped
 from bot.extras.fleet.dask_scheduler import SchedulerAddress
-from bot.settings import all_rows
+from bot.settings import all_keys
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "workers.yaml").read_text())
@@ -21,7 +21,7 @@ SCHEDULER, WORKER = COMPOSE["services"]["scheduler"], COMPOSE["services"]["worke
 
 def test_worker_is_started_by_words_and_settings_that_exist(tmp_path: Path) -> None:
     told = parser().parse_args(WORKER["command"])
-    known = {row.environment for table in all_rows(shipped().settings).values() for row in table.values()}
+    known = {key.environment for table in all_keys(shipped().settings).values() for key in table.values()}
     assert known.issuperset(WORKER["environment"])
     files = [tmp_path / Path(path).name for path in WORKER["environment"].values()]
     for file in files:

@@ -21,7 +21,7 @@ from bot.domain.setting import option, secret
 from bot.domain.toml_table import TomlTable
 from bot.inventory import Inventory
 from bot.response.decision import guards
-from bot.settings import Settings, all_rows
+from bot.settings import Settings, all_keys
 from bot.sources import SOURCES
 from bot.sources.source import Body, Proof, Source
 from bot.surfaces import SURFACES, member_settings
@@ -123,12 +123,12 @@ def settings(folder: Path, toml: str = TOML, **environment: str) -> Settings:
 
 
 def test_its_settings_have_rows_and_keys_and_hide_its_secret(tmp_path: Path) -> None:
-    assert all_rows(member_settings(ALL_SOURCES))["siren"]["token"].name == "siren_token"
+    assert all_keys(member_settings(ALL_SOURCES))["siren"]["token"].name == "siren_token"
     read = settings(tmp_path, SIREN_TOKEN=TOKEN)
     assert read.of(SirenSettings) == SirenSettings(token=TOKEN, room="gpu")
-    (given,) = [given for given in read.given if given.setting.name == "siren_token"]
+    (given,) = [given for given in read.given if given.key.name == "siren_token"]
     assert (given.shown, given.origin) == ("********", "SIREN_TOKEN")
-    assert dict(read.in_tables())["siren.room"] == "gpu"
+    assert {name: written for name, written, _ in read.in_tables()}["siren.room"] == "gpu"
     assert TOKEN in read.secrets
     assert TOKEN not in repr(read)
     with pytest.raises(SettingsError, match=r"zombie\.toml:2: unknown key \"rom\" in \[siren\]\. Did you mean room"):

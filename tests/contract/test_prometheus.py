@@ -244,7 +244,7 @@ def test_address_is_not_read_where_the_extra_is_off(tmp_path: Path) -> None:
     extras = extras_in_force((), {}, tmp_path)
     chosen = Settings.load({}, {"PROMETHEUS_URL": "nowhere"}, tmp_path, None, extras.settings, extras.absent)
     assert chosen.secrets == ()
-    assert [given.setting.name for given in chosen.given if given.setting.environment == "PROMETHEUS_URL"] == []
+    assert [given.key.name for given in chosen.given if given.key.environment == "PROMETHEUS_URL"] == []
     assert [extra.name for extra in extras.on if extra.reads_more] == ["unusual"]
 
 

@@ -12,10 +12,10 @@ from bot.app.extras import shipped
 from bot.causes import CAUSES
 from bot.commands import COMMANDS
 from bot.commands.completion import every_parser
-from bot.domain.setting import Setting, SettingKind
+from bot.domain.setting import TEXT, Key
 from bot.domain.verdict import Confidence, Status
 from bot.probes import PROBES
-from bot.settings import all_keys, all_rows
+from bot.settings import all_keys
 from tests.reference import COMMAND, unsaid
 from tests.reference import PAGES as PAGES_WRITTEN
 
@@ -136,15 +136,11 @@ def test_every_page_is_in_the_menu_of_the_site_and_on_its_front_page(page: str) 
 
 
 def test_every_setting_is_on_a_page() -> None:
-    rows = (setting for of_table in all_rows(shipped().settings).values() for setting in of_table.values())
-    keys = (key for keys in all_keys(shipped().settings).values() for key in keys)
-    missing = unsaid(rows, keys)
-    assert missing == ([], []), f"no page explains them, within backquotes: write where they belong, or {COMMAND}"
+    keys = (key for of_table in all_keys(shipped().settings).values() for key in of_table.values())
+    assert unsaid(keys) == [], f"no page explains them, within backquotes: write where they belong, or {COMMAND}"
 
 
 def test_setting_that_no_page_explains_is_found_by_each_of_its_names() -> None:
-    told, untold = (
-        Setting(SettingKind.TEXT, "x", environment="ZOMBIE_CONFIG"),
-        Setting(SettingKind.TEXT, "x", key="siren.wail_for"),
-    )
-    assert unsaid([told, untold], ["parallel", "wail_at"]) == ([untold], ["wail_at"])
+    told = [Key(TEXT, "x", environment="ZOMBIE_CONFIG"), Key(TEXT, "x", toml="check.parallel")]
+    untold = [Key(TEXT, "x", toml="siren.wail_for"), Key(TEXT, "x", environment="ZOMBIE_SIREN", toml="check.parallel")]
+    assert unsaid([*told, *untold]) == untold

@@ -7,11 +7,10 @@ import tomllib
 from pathlib import Path
 
 from bot.app.extras import shipped
-from bot.domain.setting import options_of
 from bot.inventory import Inventory
-from bot.settings import Settings, all_keys, all_options, all_rows
+from bot.settings import Settings, all_keys
 from tests.reference import COMMAND
-from tests.sample import sample, uncommented
+from tests.sample import by_table, sample, uncommented
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 SAMPLE = (DEPLOY / "zombie.toml").read_text()
@@ -27,13 +26,12 @@ def test_sample_is_as_the_settings_say() -> None:
 
 
 def test_every_setting_stands_there_once_with_what_it_is_for() -> None:
-    listed = all_options(shipped().settings)
-    known = {row.key for rows in all_rows(shipped().settings).values() for row in rows.values() if row.key}
-    known |= {f"{table}.{key}" for table, keys in all_keys(shipped().settings).items() for key in keys}
+    listed = by_table()
+    known = {key.toml for keys in all_keys(shipped().settings).values() for key in keys.values() if key.toml}
     of_file = {f"{table}.{key}" if table else key for table, keys in listed.items() for key in keys}
-    assert known <= of_file
-    assert {key.rpartition(".")[0] for key in of_file - known} == {"ssh.act", "[route]", "[sweep]"}
-    assert [key for keys in listed.values() for key, option in keys.items() if not option.help.endswith(".")] == []
+    assert known <= of_file | {"links"}
+    assert {key.rpartition(".")[0] for key in of_file - known} == {"[route]", "[sweep]"}
+    assert [name for keys in listed.values() for name, key in keys.items() if not key.help.endswith(".")] == []
     read = tomllib.loads(uncommented(SAMPLE))  # a key that stands there twice is refused
     assert read.pop("links")
     for table, keys in listed.items():
@@ -52,19 +50,14 @@ def test_sample_as_it_stands_changes_nothing(tmp_path: Path) -> None:
 
 def test_uncommented_it_loads_with_the_real_defaults(tmp_path: Path) -> None:
     nothing, every = loaded(tmp_path, ""), loaded(tmp_path, uncommented(SAMPLE))
-    defaults = {given.setting.key: given.value for given in nothing.given if given.setting.key}
-    now = {given.setting.key: given for given in every.given if given.setting.key}
+    defaults = {given.key.toml: given.value for given in nothing.given if given.key.toml}
+    now = {given.key.toml: given for given in every.given if given.key.toml}
     assert {given.origin.partition(":")[0] for given in now.values()} == {str(tmp_path / "zombie.toml")}
     examples = {key for key, given in now.items() if given.value != defaults[key]}
-    assert {key for key in examples if not now[key].setting.like} == set()
-    tables = {
-        **{name: getattr(every, name) for name in ("slack", "policy", "act", "storm", "retention")},
-        **every.members,
-    }
-    for name, table in tables.items():
-        for key, option in {} if isinstance(table, tuple) else options_of(type(table)).items():
-            assert option.like or getattr(table, key) == option.default, (name, key)
-            assert not option.like or option.default in (None, "", frozenset(), {}), (name, key)
+    assert {key for key in examples if not now[key].key.like} == set()
+    for given in now.values():
+        assert given.key.like or given.value == given.key.default, given.key.toml
+        assert not given.key.like or given.key.default in (None, "", (), frozenset(), {}), given.key.toml
     assert len(every.routes) == 1
     assert every.links
 

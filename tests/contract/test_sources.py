@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.domain.alert import AlertStatus
-from bot.domain.setting import rows_of
+from bot.domain.setting import keys_of
 from bot.settings import Settings
 from bot.sources import SOURCES, settings_of
 from bot.sources.source import Source
@@ -111,7 +111,7 @@ def test_more_at_once_than_there_is_room_for_is_asked_for_again() -> None:
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
 def test_source_takes_nothing_that_only_looks_like_its_own(source: Source) -> None:
     """Every source, by its settings alone: a webhook where its secret is set, and nobody gets in without it."""
-    secrets = {row.environment: SECRET for _, row in rows_of(source.settings) if row.secret}
+    secrets = {key.environment: SECRET for key in keys_of(source.settings).values() if key.secret}
     webhook = source.webhook(Settings.load({}, secrets, Path("/nowhere"), members=settings_of()).of(source.settings))
     assert webhook is not None, "with all of its secrets it is served"
     assert (webhook.kind, webhook.path) == (source.name, source.path)

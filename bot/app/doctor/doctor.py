@@ -22,7 +22,7 @@ from bot.domain.errors import SettingsError, ZombieError
 from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
-from bot.domain.setting import rows_of
+from bot.domain.setting import keys_of
 from bot.inventory import Inventory
 from bot.inventory.kind import ListingStatus
 from bot.seats import Extra, loaded
@@ -102,7 +102,7 @@ class Doctor:
         async def look() -> Sequence[DoctorFinding]:
             if source.examine is not None:
                 return await source.examine(said, here)
-            variable = next(row.environment for _, row in rows_of(source.settings) if row.secret)
+            variable = next(key.environment for key in keys_of(source.settings).values() if key.secret)
             if source.webhook(said) is None:
                 seen = f"{variable} is not set, so {source.path} is not served (404)"
                 return (DoctorFinding(source.title, Mark.NOT_SET, seen),)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from bot.domain.setting import SettingKind, Several, day_spans, option, row, text_or_texts
+from bot.domain.setting import PATH, TEXT, Several, day_spans, option, row, text_or_texts
 from bot.domain.toml_table import TomlTable
 
 
@@ -15,39 +15,39 @@ class WorkersSettings:
     """The scheduler, and the certificates by which it is reached."""
 
     scheduler: str = row(
-        SettingKind.TEXT,
+        TEXT,
         "The scheduler whose workers read the nodes of `fleet` and `diff`; without it this machine reads them.",
         "",
         flag="--scheduler",
         environment="ZOMBIE_SCHEDULER",
-        key="workers.scheduler",
+        toml="workers.scheduler",
         like='"tls://scheduler.example.com:8786"',
         name="scheduler",
     )
     ca: Path | None = row(
-        SettingKind.PATH,
+        PATH,
         "The authority that signed the scheduler's and the workers' certificates, PEM.",
         flag="--scheduler-ca",
         environment="ZOMBIE_SCHEDULER_CA",
-        key="workers.ca",
+        toml="workers.ca",
         like='"ca.pem"',
         name="scheduler_ca",
     )
     cert: Path | None = row(
-        SettingKind.PATH,
+        PATH,
         "This program's own certificate for the scheduler, PEM.",
         flag="--scheduler-cert",
         environment="ZOMBIE_SCHEDULER_CERT",
-        key="workers.cert",
+        toml="workers.cert",
         like='"cert.pem"',
         name="scheduler_cert",
     )
     key: Path | None = row(
-        SettingKind.PATH,
+        PATH,
         "The key of that certificate, PEM.",
         flag="--scheduler-key",
         environment="ZOMBIE_SCHEDULER_KEY",
-        key="workers.key",
+        toml="workers.key",
         like='"key.pem"',
         name="scheduler_key",
     )

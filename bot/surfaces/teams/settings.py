@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from bot.domain.alert import TEAMS
 from bot.domain.chat_settings import ChatSettings
 from bot.domain.errors import SettingsError
-from bot.domain.setting import SettingKind, row, secret
+from bot.domain.setting import TEXT, row, secret
 from bot.sources.addresses import is_safe_for_secrets
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
@@ -33,33 +33,29 @@ class TeamsSettings(ChatSettings):
     """How to reach Teams, and what it is used for; the addresses are other ones in the government's clouds."""
 
     word = "Teams"
-    app_id: str = row(
-        SettingKind.TEXT, "The application (client) id of the bot's registration.", "", environment="TEAMS_APP_ID"
-    )
+    app_id: str = row(TEXT, "The application (client) id of the bot's registration.", "", environment="TEAMS_APP_ID")
     app_secret: str = secret("A client secret of that registration.", "TEAMS_APP_SECRET")
-    tenant: str = row(
-        SettingKind.TEXT, "The id of the tenant whose members may ask and decide.", "", environment="TEAMS_TENANT"
-    )
+    tenant: str = row(TEXT, "The id of the tenant whose members may ask and decide.", "", environment="TEAMS_TENANT")
     service_url: str = row(
-        SettingKind.TEXT,
+        TEXT,
         "The base of the connector: the bot's token is sent to its host and to no other.",
         "https://smba.trafficmanager.net/teams/",
         environment="TEAMS_SERVICE_URL",
     )
     login_url: str = row(
-        SettingKind.TEXT,
+        TEXT,
         "Where the bot gets its own token.",
         "https://login.microsoftonline.com/",
         environment="TEAMS_LOGIN_URL",
     )
     metadata_url: str = row(
-        SettingKind.TEXT,
+        TEXT,
         "Where the keys are named that sign what Teams sends.",
         "https://login.botframework.com/v1/.well-known/openidconfiguration",
         environment="TEAMS_METADATA_URL",
     )
     issuer: str = row(
-        SettingKind.TEXT,
+        TEXT,
         "Who signs what Teams sends.",
         "https://api.botframework.com",
         environment="TEAMS_ISSUER",

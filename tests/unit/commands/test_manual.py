@@ -13,7 +13,7 @@ import pytest
 from bot.__main__ import parser
 from bot.commands.completion import every_parser
 from bot.commands.manual import man_page
-from bot.settings import all_rows
+from bot.settings import all_keys
 from bot.sources import settings_of
 from tests.conftest import missing
 
@@ -42,7 +42,7 @@ def test_every_command_and_option_is_in_it(printed: str) -> None:
         for action in below._actions:
             if not isinstance(action, argparse._HelpAction):
                 assert all(option in printed for option in action.option_strings)
-    names = {row.environment for table in all_rows(settings_of()).values() for row in table.values()} - {""}
+    names = {key.environment for table in all_keys(settings_of()).values() for key in table.values()} - {""}
     assert names == set(re.findall(r"^ {7}([A-Z_]+)\b", printed, re.MULTILINE)) & names
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from bot.domain.errors import SettingsError
-from bot.domain.setting import SettingKind, row, secret
+from bot.domain.setting import FLAG, number, row, seconds, secret
 from bot.extras.captures.settings import CaptureSettings
-from bot.settings import Settings, all_rows, database_url
+from bot.settings import Settings, all_keys, database_url
 from bot.sources import settings_of
 
 HOME = Path("/home/someone")
@@ -24,7 +24,7 @@ def load(folder: Path, text: str | None = None, flags: Mapping[str, Any] | None 
 
 
 def origins(settings: Settings) -> dict[str, str]:
-    return {one.setting.name: one.origin for one in settings.given}
+    return {one.key.name: one.origin for one in settings.given}
 
 
 def refusal(folder: Path, text: str) -> str:
@@ -162,9 +162,9 @@ class Rows:
     """Settings of a member."""
 
     token: str = secret("A secret.", "THE_TOKEN")
-    count: int | None = row(SettingKind.NUMBER, "How many.", environment="THE_COUNT", high=9)
-    wait: timedelta | None = row(SettingKind.DURATION, "How long.", environment="THE_WAIT", high=60)
-    really: bool | None = row(SettingKind.FLAG, "Whether.", environment="REALLY", key="member.really")
+    count: int | None = row(number(1, 9), "How many.", environment="THE_COUNT")
+    wait: timedelta | None = row(seconds(1, 60), "How long.", environment="THE_WAIT")
+    really: bool | None = row(FLAG, "Whether.", environment="REALLY", toml="member.really")
 
 
 @pytest.mark.parametrize(
@@ -189,12 +189,12 @@ def test_slip_in_the_environment_is_told(tmp_path: Path, environment: dict[str, 
 def test_secret_is_never_shown(tmp_path: Path) -> None:
     settings = Settings.load({}, {"THE_TOKEN": "hunter2"}, tmp_path, members={"member": Rows})
     assert settings.of(Rows).token == "hunter2"
-    assert [one.shown for one in settings.given if one.setting.name.startswith("member_")] == ["********", "", "", ""]
+    assert [one.shown for one in settings.given if one.key.name.startswith("member_")] == ["********", "", "", ""]
     assert "hunter2" not in repr(settings)
 
     @dataclass(frozen=True, slots=True)
     class Number:
-        n: int = row(SettingKind.NUMBER, "N.", environment="N", secret=True)
+        n: int = row(number(), "N.", environment="N", secret=True)
 
     with pytest.raises(SettingsError) as refused:
         Settings.load({}, {"N": "hunter2"}, tmp_path, members={"number": Number})
@@ -202,8 +202,8 @@ def test_secret_is_never_shown(tmp_path: Path) -> None:
 
 
 def test_no_secret_is_in_a_repr(tmp_path: Path) -> None:
-    rows = [setting for of_table in all_rows(settings_of()).values() for setting in of_table.values() if setting.secret]
-    environment = {setting.environment: f"hunter-{setting.name}" for setting in rows}
+    rows = [key for of_table in all_keys(settings_of()).values() for key in of_table.values() if key.secret]
+    environment = {key.environment: f"hunter-{key.name}" for key in rows}
     settings = Settings.load({}, environment, tmp_path, HOME, {**settings_of(), "capture": CaptureSettings})
     assert len(settings.secrets) == len(rows)
     assert "hunter" not in repr(settings)
@@ -211,7 +211,7 @@ def test_no_secret_is_in_a_repr(tmp_path: Path) -> None:
 
 def test_values_are_shown_as_they_are_written(tmp_path: Path) -> None:
     settings = load(tmp_path, '[check]\ndeadline = "90s"\n', ZOMBIE_PLAYBOOKS="/a:/b")
-    shown = {one.setting.name: one.shown for one in settings.given}
+    shown = {one.key.name: one.shown for one in settings.given}
     assert (shown["deadline"], shown["playbooks"], shown["samples"], shown["inventory"]) == ("90s", "/a, /b", "5", "")
 
 
@@ -228,9 +228,9 @@ def test_secrets_are_told_word_by_word_to_whoever_must_hide_them(tmp_path: Path)
 
 
 def test_every_row_says_what_it_is_for() -> None:
-    rows = [setting for of_table in all_rows(settings_of()).values() for setting in of_table.values()]
-    assert all(setting.help.endswith(".") for setting in rows)
-    assert len({setting.name for setting in rows}) == len(rows)
+    keys = [key for of_table in all_keys(settings_of()).values() for key in of_table.values()]
+    assert all(key.help.endswith(".") for key in keys)
+    assert len({key.name for key in keys}) == len(keys)
 
 
 @pytest.mark.parametrize(
