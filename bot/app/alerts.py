@@ -81,7 +81,7 @@ def alerts(bot: Bot) -> Alerts:
         arrivals,
         now,
         bot.log,
-        signals_of=pagerduty.signals if pagerduty is not None else None,
+        complete=pagerduty.completed if pagerduty is not None else None,
         person_of=asker_of(pagerduty, bot.posting.connection.people(())),
     )
     found = webhooks(bot.settings, bot.sources)

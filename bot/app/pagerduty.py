@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
@@ -17,7 +17,7 @@ from bot.chat.document import Document
 from bot.chat.people import People
 from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
-from bot.domain.alert import Reporter, SourceAlert
+from bot.domain.alert import AlertGroup, Reporter
 from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable
 from bot.domain.safe_text import one_line
@@ -43,7 +43,7 @@ OUTBOX_LEASE = timedelta(seconds=30)  # longer than a post may take
 class PagerDutyParts:
     """The parts that a service needs.
 
-    Shape: `surface` is for the engine; `signals` for the intake. `pages` and `subscription` exist where there is an
+    Shape: `surface` is for the engine; `completed` for the intake. `pages` and `subscription` exist where there is an
     inbox.
     """
 
@@ -95,29 +95,31 @@ class PagerDutyParts:
         """Take in what was missed since then."""
         return await self.pages.poll_pages(since) if self.pages is not None else 0
 
-    async def signals(self, case: str) -> tuple[SourceAlert, ...] | None:
-        """Return a page's alerts and custom fields; None where the bot raised it itself.
+    async def completed(self, alarm: AlertGroup) -> AlertGroup | None:
+        """Return a page with its alerts and custom fields; None where the bot raised it itself.
+
+        The fields are the page's own words, not an alert; what the bot itself writes there names no node.
 
         Raises: PagerDutyUnavailable, PagerDutyRefused.
         """
         if self.pages is None:  # there is no token to ask with
-            return ()
-        alerts = await self.client.alerts_of(case)
-        await self.pages.mark_alerts_read(case, alerts)
-        found = signals_of(alerts)
-        if alerts and not found:
+            return alarm
+        alerts = await self.client.alerts_of(alarm.case)
+        await self.pages.mark_alerts_read(alarm.case, alerts)
+        alarm = replace(alarm, signals=signals_of(alerts))
+        if alerts and not alarm.signals:
             return None
         if self._fields_known:
             try:
-                values = {name: value for name, value in (await self.client.custom_fields(case)).items() if value}
-                if values:
-                    found = (*found, SourceAlert("custom_fields", body={"custom_fields": values}))
+                fields, ours = await self.client.custom_fields(alarm.case), self.surface.fields.values()
+                values = {name: value for name, value in fields.items() if value and name not in ours}
+                return replace(alarm, body={**alarm.body, "custom_fields": values})
             except PagerDutyRefused as error:
                 self._fields_known = error.status not in (402, 403, 404)  # account or token has no custom fields
             except PagerDutyUnavailable:
-                if not found:
+                if not alarm.signals:
                     raise  # nothing else says what the page is about
-        return found
+        return alarm
 
     async def _repeat(self, do: Look, every: timedelta) -> None:
         said = ""

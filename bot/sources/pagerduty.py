@@ -77,7 +77,7 @@ def alarm_of(
         title=text(incident, "title", TITLE) or text(incident, "summary", TITLE),
         occurred_at=occurred_at,
         labels={key: value for key, value in found.items() if value},
-        body=harmless({key: incident.get(key) for key in ("title", "description", "custom_fields") if key in incident}),
+        body=harmless({key: incident.get(key) for key in ("title", "description") if key in incident}),
         url=_url(incident),
         whole=False,  # a webhook does not list the incident's alerts
         raised_by=raised_by,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.domain.alert import Reporter, SourceAlert
+from bot.domain.alert import AlertGroup, Reporter
 from bot.domain.events import Triaged
 from bot.domain.incident import Incident
 from bot.domain.intake_contracts import StormLimits
@@ -44,6 +45,7 @@ class Stage:
     def __init__(self, database: Database) -> None:
         self.now = BEGAN_AT
         self.alerts: dict[str, Sequence[dict[str, Any]]] = {}
+        self.fields: dict[str, str] = {}
         self.refuses: list[Exception] = []
         self.people: dict[str, str] = {}
         self.seen: list[str] = []
@@ -62,7 +64,7 @@ class Stage:
         return Intake(
             self.inbox, self.cases, self.recorder, rules, NODES, self, asyncio.Event(), self.clock,
             lambda event, **fields: self.lines.append((event, fields)),
-            signals_of=self.signals, person_of=self.person,
+            complete=self.completed, person_of=self.person,
         )  # fmt: skip
 
     def clock(self) -> datetime:
@@ -77,10 +79,11 @@ class Stage:
     def waits_for(self, incident_id: str, /) -> str:
         return ""
 
-    async def signals(self, case: str) -> tuple[SourceAlert, ...] | None:
+    async def completed(self, alarm: AlertGroup) -> AlertGroup | None:
         if self.refuses:
             raise self.refuses.pop(0)
-        return signals_of(self.alerts.get(case, ALERTS))
+        fields = {"custom_fields": self.fields}
+        return replace(alarm, signals=signals_of(self.alerts.get(alarm.case, ALERTS)), body={**alarm.body, **fields})
 
     async def person(self, raiser: Reporter) -> str:
         return self.people.get(raiser.id, "")

@@ -11,11 +11,11 @@ import contextlib
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from bot.domain.alert import Alert, AlertGroup, AlertStatus, Delivery, Reporter, SourceAlert
+from bot.domain.alert import Alert, AlertGroup, AlertStatus, Delivery, Reporter
 from bot.domain.contracts import Clock, Log
 from bot.domain.duration import duration_text
 from bot.domain.engine_contracts import Notices
@@ -35,8 +35,8 @@ FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=1), timedelta(seconds=30)
 ASKED_FOR = timedelta(minutes=15)  # how long to ask for a case's alerts before going on without them
 GIVEN_UP_AFTER = 40  # attempts, of which most are half a minute apart
 
-# The alerts of a case, by its id; None where the bot itself raised it.
-SignalsOf: TypeAlias = Callable[[str], Awaitable[tuple[SourceAlert, ...] | None]]
+# A case with what its source says of it when asked, as its alerts; None where the bot itself raised it.
+Complete: TypeAlias = Callable[[AlertGroup], Awaitable[AlertGroup | None]]
 PersonOf: TypeAlias = Callable[[Reporter], Awaitable[str]]  # as the record writes people; empty if unknown
 
 
@@ -56,7 +56,7 @@ class IntakeRules:
 class Intake:
     """Handles deliveries; several programs may share the inbox.
 
-    Shape: `nodes` are the inventory's; `arrivals` is set when something new was stored. `signals_of` and `person_of`
+    Shape: `nodes` are the inventory's; `arrivals` is set when something new was stored. `complete` and `person_of`
     ask the source for what a delivery does not say, where that is possible.
     """
 
@@ -69,7 +69,7 @@ class Intake:
     arrivals: asyncio.Event
     now: Clock
     log: Log
-    signals_of: SignalsOf | None = field(default=None, kw_only=True)
+    complete: Complete | None = field(default=None, kw_only=True)
     person_of: PersonOf | None = field(default=None, kw_only=True)
     _names: Names | None = field(default=None, init=False)
     _underway: dict[str, asyncio.Task[None]] = field(default_factory=dict, init=False)
@@ -163,23 +163,23 @@ class Intake:
                 await self.recorder.record_clear(group, alarm.source, alarm.case, firing, ended)
                 self.notices.changed(group)
             return
-        signals = await self._signals(kept, alarm)
-        if signals is None:
+        completed = await self._completed(kept, alarm)
+        if completed is None:
             self.log("alarm_is_ours", source=alarm.source, id=alarm.case)
             return
-        await self._handle_firing(kept.delivery, replace(alarm, signals=signals))
+        await self._handle_firing(kept.delivery, completed)
 
-    async def _signals(self, kept: StoredDelivery, alarm: AlertGroup) -> tuple[SourceAlert, ...] | None:
-        if alarm.whole or self.signals_of is None:
-            return alarm.signals
+    async def _completed(self, kept: StoredDelivery, alarm: AlertGroup) -> AlertGroup | None:
+        if alarm.whole or self.complete is None:
+            return alarm
         try:
-            return await self.signals_of(alarm.case)
+            return await self.complete(alarm)
         except PagerDutyUnavailable:
             if self.now() - kept.kept_at < ASKED_FOR and not self._parts(alarm)[0].nodes:
                 raise
         except PagerDutyFailed as error:
             self.log("signals_unread", source=alarm.source, id=alarm.case, error=one_line(str(error)))
-        return ()
+        return alarm
 
     async def _handle_firing(self, delivery: Delivery, alarm: AlertGroup) -> None:
         named, parts = self._parts(alarm)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from bot.app.pagerduty import PagerDutyParts, pagerduty_parts
+from bot.domain.alert import AlertGroup, AlertStatus
 from bot.domain.errors import SettingsError
 from bot.ledger import Ledger
 from bot.ledger.dedup_store import DedupStore
@@ -91,15 +92,20 @@ async def test_polling_house_finds_its_pages_without_a_webhook(tmp_path: Path) -
         assert not pagerduty.asked("subscriptions"), "there is none to be watched"
 
 
-async def test_page_is_about_its_alerts_and_its_custom_fields(tmp_path: Path) -> None:
-    async with account() as pagerduty, parts(pagerduty, tmp_path) as (made, _):
+def alarm(page: str) -> AlertGroup:
+    return AlertGroup("pagerduty", page, AlertStatus.FIRED, whole=False)
+
+
+async def test_page_is_about_its_alerts_and_the_custom_fields_that_others_set(tmp_path: Path) -> None:
+    toml = '[pagerduty]\nfields = { verdict = "zombie_verdict" }\n'
+    async with account() as pagerduty, parts(pagerduty, tmp_path, toml) as (made, _):
         page = pagerduty.account.trigger("node is slow", {"host": "node-1"})
-        page.fields |= {"environment": "node-2", "empty": None}
-        told = await made.signals(page.id)
+        page.fields |= {"environment": "node-2", "empty": None, "zombie_verdict": "node-3: CRITICAL"}
+        told = await made.completed(alarm(page.id))
         assert told is not None
-        assert [one.body for one in told][1] == {"custom_fields": {"environment": "node-2"}}
+        assert (len(told.signals), told.body) == (1, {"custom_fields": {"environment": "node-2"}})
         raised = pagerduty.account.trigger("acted, but not fixed", key="zombie-7k3m9x2qpv")
-        assert await made.signals(raised.id) is None
+        assert await made.completed(alarm(raised.id)) is None
 
 
 async def test_account_without_custom_fields_is_asked_for_them_once(tmp_path: Path) -> None:
@@ -107,7 +113,9 @@ async def test_account_without_custom_fields_is_asked_for_them_once(tmp_path: Pa
         page = pagerduty.account.trigger("node is slow", {"host": "node-1"})
         pagerduty.faults.status("fields", 403)
         for _ in range(2):
-            assert len(await made.signals(page.id) or ()) == 1
+            told = await made.completed(alarm(page.id))
+            assert told is not None
+            assert len(told.signals) == 1
         assert len(pagerduty.asked("fields")) == 1
 
 

@@ -127,6 +127,16 @@ async def test_title_does_not_keep_a_node_whose_alert_is_over(intake: Stage) -> 
     ]
 
 
+async def test_custom_field_does_not_keep_a_node_whose_alert_is_over(intake: Stage) -> None:
+    mine, other = page_alert("A1", {"host": "node-1"}), page_alert("A2", {"host": "node-2"})
+    intake.fields = {"affected": "node-1, node-3"}
+    for number, alerts in enumerate(([mine, other], [mine | {"status": "resolved"}, other])):
+        intake.alerts["Q1"] = alerts
+        await intake.page(f"E{number}")
+    found = {one.node: one.is_over for one in await intake.incidents()}
+    assert found == {"node-1": True, "node-2": False, "node-3": False}
+
+
 async def test_group_without_a_title_is_called_after_an_alert_that_fires(intake: Stage) -> None:
     body = group_body([group_alert("node-1:9100", "resolved"), group_alert("node-2:9100")])
     body |= {"groupLabels": {}, "commonLabels": {}}

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.alert import Alert
+from bot.domain.alert import Alert, AlertGroup
 from bot.domain.errors import ImpossibleEvent, PagerDutyRefused, PagerDutyUnavailable, UnknownIncident
 from bot.domain.events import AlertReceived
 from bot.domain.fold import fold
@@ -207,12 +207,12 @@ async def test_title_that_names_the_node_will_do_where_pagerduty_does_not_answer
 
 
 async def test_pages_that_the_bot_raised_itself_start_nothing(intake: Stage) -> None:
-    async def ours(case: str) -> None:
+    async def ours(alarm: AlertGroup) -> None:
         return None
 
     intake.intake = Intake(
         intake.inbox, intake.cases, intake.recorder, IntakeRules(ROUTES, StormLimits(), STALE_AFTER), NODES, intake,
-        asyncio.Event(), intake.clock, lambda event, **fields: None, signals_of=ours,
+        asyncio.Event(), intake.clock, lambda event, **fields: None, complete=ours,
     )  # fmt: skip
     await intake.page("E1")
     assert (await intake.incidents(), await intake.inbox.waiting()) == ([], 0)
