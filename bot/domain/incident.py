@@ -222,6 +222,12 @@ class Incident:
         return any(step.had_its_try for step in self.steps)
 
     @property
+    def last_look_at(self) -> datetime:
+        """When its node was looked at last: at its opening, or what a step or the watch showed after that."""
+        looks = (self.sampled_at, *(step.ended_at for step in self.steps))
+        return max(self.opened_at, *(at for at in looks if at is not None))
+
+    @property
     def was_carried_out(self) -> bool:
         """True once its whole plan had its try: the node was watched after it, or its last step ran, or one failed.
 

@@ -76,6 +76,18 @@ class NodeSignal:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeNews:
+    """An alert of a node that is news: which verdicts do not speak of it.
+
+    Shape: none that was opened `before` then; and none of a node that was acted on and last looked at before `since`,
+    when the alert began by its source's clock: nothing that was there before an action explains what begins after it.
+    """
+
+    before: datetime
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class OpenAlertGroup:
     """A case that is not over, as far as its source said."""
 

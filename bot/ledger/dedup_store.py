@@ -11,7 +11,15 @@ from sqlalchemy import Connection, Row, and_, bindparam, delete, exists, func, i
 
 from bot.domain.alert import AlertGroup, AlertStatus, Delivery, SourceKind
 from bot.domain.entry import instant_of, instant_text
-from bot.domain.intake_contracts import Correlation, NodeSignal, OpenAlertGroup, Recurrence, Storm, StormLimits
+from bot.domain.intake_contracts import (
+    Correlation,
+    NodeNews,
+    NodeSignal,
+    OpenAlertGroup,
+    Recurrence,
+    Storm,
+    StormLimits,
+)
 from bot.ledger.database import Store, reads, writes
 from bot.ledger.incidents import summary_of
 from bot.ledger.tables import CASES, FIRES, INCIDENTS, SIGNALS
@@ -104,22 +112,23 @@ class DedupStore(Store):
         return course
 
     @reads
-    def outdated_before(
+    def news(
         self, connection: Connection, alarm: AlertGroup, seen: Sequence[NodeSignal], cooldown: timedelta
-    ) -> Mapping[str, datetime]:
-        """Return for each node with an alert that is news from when on a verdict speaks of it.
+    ) -> Mapping[str, NodeNews]:
+        """Return what is news of each node with an alert that is.
 
         No verdict so far speaks of an alert that began anew, whether its end was told or not; one that is not on record
         joins a verdict of the last `cooldown`.
         """
         now = self.instant(connection)
         known = {(row.key, row.node): row for row in connection.execute(_SIGNALS, _case_key(alarm))}
-        news: dict[str, datetime] = {}
+        news: dict[str, NodeNews] = {}
         for signal in seen:
             was = known.get((signal.key, signal.node))
             if signal.firing and (was is None or not was.firing or "" < was.since < _since(signal)):
-                before = now if was is not None else now - cooldown
-                news[signal.node] = max(before, news.get(signal.node, before))
+                before, since = now if was is not None else now - cooldown, signal.since or now
+                others = news.get(signal.node, NodeNews(before, since))
+                news[signal.node] = NodeNews(max(before, others.before), max(since, others.since))
         return news
 
     @writes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from bot.domain.alert import BOT, Alert, SourceKind
 from bot.domain.entry import Append
@@ -20,7 +19,7 @@ from bot.domain.events import (
 )
 from bot.domain.fold import fold_entry
 from bot.domain.incident import Incident, newest
-from bot.domain.intake_contracts import Correlation
+from bot.domain.intake_contracts import Correlation, NodeNews
 from bot.domain.transitions import State
 from bot.ledger import Ledger
 from bot.response.incident_record import short_id
@@ -80,13 +79,13 @@ class AlertRecorder:
         return newest(found)
 
     async def record_firing(
-        self, name: str, seeds: Mapping[str, IncidentSeed], outdated_before: Mapping[str, datetime]
+        self, name: str, seeds: Mapping[str, IncidentSeed], news: Mapping[str, NodeNews]
     ) -> frozenset[str]:
         """Give each node its incident in this group: new, joined while open, or reopened; return those with a new one.
 
-        Shape: `outdated_before` has the nodes with an alert that is news. An ended incident that its node opened before
-        then is reopened, and any that offers nothing where something may be offered now, though nobody said that its
-        alerts are over.
+        Shape: `news` has the nodes with an alert that is. An ended incident whose verdict does not speak of it is
+        reopened, and any that offers nothing where something may be offered now, though nobody said that its alerts are
+        over.
         """
         opened = set[str]()
         group = await self.group(name)
@@ -98,7 +97,7 @@ class AlertRecorder:
             received = replace(seed.opening_event(node), askers=askers)
             if incident is None:
                 there = await self._open(incident_id(name, node), received)
-            elif incident.is_over or _is_outdated(incident, seed, outdated_before.get(node)):
+            elif incident.is_over or _is_outdated(incident, seed, news.get(node)):
                 again = incident_id(name, node, seed.turn)
                 there = await self._open(again, replace(received, reopens=incident.id), *_others(incident, seed.alert))
             else:
@@ -202,10 +201,13 @@ def group_name(source: SourceKind, case: str, delivery: str) -> str:
     return short_id("group", source, case, delivery)
 
 
-def _is_outdated(incident: Incident, seed: IncidentSeed, before: datetime | None) -> bool:
-    """True if an alert that is news, as `before` says, has no answer in an incident, nor will have one."""
+def _is_outdated(incident: Incident, seed: IncidentSeed, news: NodeNews | None) -> bool:
+    """True if an alert that is news has no answer in an incident, nor will have one."""
+    if news is None:
+        return False
+    is_behind = incident.opened_at < news.before or (incident.has_begun and incident.last_look_at < news.since)
     may_be_offered_now = bool(incident.withholds) and not seed.withheld
-    return before is not None and (may_be_offered_now or (incident.ended and incident.opened_at < before))
+    return may_be_offered_now or (incident.ended and is_behind)
 
 
 def _has_alert(incident: Incident, alert: Alert) -> bool:

@@ -202,8 +202,8 @@ class Intake:
             for node, part in parts.items()
             for signal in part.signals
         )
-        outdated_before = await self.cases.outdated_before(alarm, seen, self.rules.brakes.cooldown)
-        opened = await self.recorder.record_firing(course.group, seeds, outdated_before)
+        news = await self.cases.news(alarm, seen, self.rules.brakes.cooldown)
+        opened = await self.recorder.record_firing(course.group, seeds, news)
         await self.cases.record_node_signals(alarm, seen, opened)
         if named.ambiguous or not named.nodes:
             await self.recorder.record_question(seed, *self._question(named))

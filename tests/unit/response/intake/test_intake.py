@@ -6,10 +6,12 @@ from datetime import timedelta
 
 import pytest
 
+from bot.domain.node import Node
 from bot.domain.transitions import State
 from bot.sources.alertmanager import SOURCE
 from tests.alerts.bodies import BEGAN_AT, group_alert, group_body, page_alert
 from tests.alerts.intake import MINUTE, NODES, Stage, nodes
+from tests.record.incidents import NODE, WAYS, by_whom
 
 
 async def test_page_becomes_an_incident_of_the_node_that_its_alert_names(intake: Stage) -> None:
@@ -205,6 +207,28 @@ async def test_alert_that_begins_long_after_the_verdict_has_the_node_read_anew_t
         await intake.group(second, group_alert("node-1:9100", at=intake.now, **anew))
     again, still = sorted(await intake.incidents(), key=lambda one: one.node)
     assert (again.state, again.reopens != "", again.withholds, still) == (State.OPENED, True, "", other)
+
+
+@pytest.mark.parametrize("page", ["Q1", "Q2"], ids=["the same page", "another page"])
+async def test_alert_that_begins_after_the_cure_was_proven_has_the_node_read_anew(intake: Stage, page: str) -> None:
+    intake.intake.knows((Node(NODE, "10.0.0.7"),))
+
+    async def fires(key: str, case: str) -> State:
+        intake.alerts[case] = [page_alert(key, {"host": NODE}) | {"created_at": began.isoformat()}]
+        await intake.page(f"E{key}", case)
+        (one,) = await intake.incidents()
+        return one.state
+
+    began = intake.now
+    await fires("A1", "Q1")
+    (one,) = await intake.incidents()
+    for seq, event in enumerate(WAYS[State.RESOLVED][1:], 1):
+        began, intake.now = intake.now, intake.now + MINUTE
+        await intake.ledger.append(one.id, seq, event, by_whom(event))
+    began -= MINUTE
+    assert await fires("A2", page) is State.RESOLVED, "it was there when the cure was proven"
+    began = intake.now
+    assert await fires("A3", page) is State.OPENED
 
 
 async def test_alert_that_begins_anew_reopens_its_node_with_the_other_alerts_that_fire_on(intake: Stage) -> None:
