@@ -23,7 +23,6 @@ from bot.chat.poster import Poster
 from bot.chat.private_replies import PrivateReplies
 from bot.chat.requests import Typed
 from bot.chat.storm_board import StormBoard
-from bot.chat.thread_files import ThreadFiles
 from bot.chat.why_replies import WhyReplies
 from bot.domain.policy import person_of
 from bot.domain.verdict import Verdict
@@ -48,7 +47,6 @@ class ChatPosting:
 
     connection: ChatConnection
     poster: Poster
-    pictures: Pictures
     work: Background
     watching: Background
     view: ViewContext
@@ -66,15 +64,14 @@ def chat_posting(bot: Bot) -> ChatPosting:
         from bot.surfaces.teams.connection import TeamsConnection
 
         connection = TeamsConnection(teams.checked(), timing, log, bot.metered.counted)
-    pictures = Pictures(connection.calls, stores.outbox, timing, now, log)
-
+    watching = Background(log)
+    pictures = Pictures(connection.calls, stores.outbox, timing, watching)
     kinds = [kind for kinds in bot.seated("thread_files") for kind in kinds]
     absent = OF_EXTRAS.difference(*(extra.buttons for extra in bot.extras))
-    files = ThreadFiles(kinds, connection.calls, stores.outbox, timing, now, log)
-    poster = Poster(connection.calls, stores.outbox, timing, now, log, pictures, files)
+    poster = Poster(connection.calls, stores.outbox, timing, now, log, pictures, kinds)
     asks = tuple(bot.seated("asks"))
     view = ViewContext(words=PlanWords(ACTIONS), links=bot.settings.links, absent=absent, asks=asks)
-    return ChatPosting(connection, poster, pictures, Background(log), Background(log), view)
+    return ChatPosting(connection, poster, Background(log), watching, view)
 
 
 def chat_cards(bot: Bot) -> ChatCards:
@@ -107,7 +104,7 @@ def chat_cards(bot: Bot) -> ChatCards:
         ACTIONS,
         posting.view,
         storms,
-        WhyReplies(explain, posting.poster, posting.work, posting.pictures) if explains else None,
+        WhyReplies(explain, posting.poster, posting.work) if explains else None,
     )
     if pagerduty is not None:
         pagerduty.surface.card_of = lambda name: _card_address(posting.connection, cards, name)

@@ -259,9 +259,9 @@ class ChatCards:
         if not board.is_final:
             self._poster.show(name, board.spot, board.message)
         else:
-            if verdict.heat is not None and len(board.group) == 1:  # begun at once; the card does not wait for it
-                self._poster.illustrate(name, board.spot, incident.id, verdict.node, verdict.heat)
             await self._post_surely(name, board.spot, board.message())
+            if verdict.heat is not None and len(board.group) == 1:
+                await self._poster.illustrate(name, board.spot, incident.id, verdict.node, verdict.heat)
             if is_alarm(incident.alert):
                 await self._announce_return(name, board)
         of_many = is_alarm(incident.alert) and len(board.group) > FEW

@@ -8,32 +8,26 @@ which name: a restart uploads nothing twice, and goes on with unfinished uploads
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from typing import Any
 
+from bot.chat.background import Background
 from bot.chat.document import CoreLoadStrip
 from bot.chat.remembered import BoundedDict
-from bot.chat.service import ChatService, Message, Timing, Uploaded
-from bot.chat.uploads import ThreadFile, Uploads, logging_outbox_failure
-from bot.domain.contracts import Clock, Log
+from bot.chat.service import ChatService, Message, Timing
+from bot.chat.thread_files import FileRequest, ThreadFile
 from bot.domain.core_heat import CoreHeat
-from bot.domain.errors import LedgerError
+from bot.domain.errors import LedgerError, ZombieError
 from bot.domain.json_form import NotOfForm, read, to_json_types
-from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
 from bot.ledger import Outbox
 
 PICTURE = "picture-"  # prefix of their block ids, and of their parts' names in the outbox
-UNDER = "card"  # the part that a picture belongs to
-WORD = "picture"  # begins its events in the log
-AT_ONCE = 2  # in a storm nothing else may wait for pictures
 # Slack refuses a file that it is still processing (slackapi/python-slack-sdk issue 1521): try so many times more,
 # after 1, 2, 4 and 8 seconds.
 LOOKS = 4
 REMEMBERED = 2000
-TOO_LATE = timedelta(hours=1)  # nobody looks at that card by then
-MOMENT = 0.5  # seconds that other work of a card leaves the processor to its pictures
 
 Redraw = Callable[[str], Awaitable[None]]
 
@@ -47,130 +41,82 @@ class _Picture:
     refused: int = 0
 
 
-class Pictures(Uploads):
-    """Draws pictures, uploads each once, and puts them into messages."""
+class Pictures:
+    """Draws pictures, a `ThreadFileKind` that stands in no thread, and puts those that the chat has into messages."""
 
-    def __init__(self, chat: ChatService, outbox: Outbox, timing: Timing, now: Clock, log: Log) -> None:
-        super().__init__(chat, outbox, timing, now, log)
-        # By card and name; None: the chat rejects it, or does not show it.
+    prefix, word = PICTURE, "picture"
+
+    def __init__(self, chat: ChatService, outbox: Outbox, timing: Timing, tasks: Background) -> None:
+        """`tasks` end with the bot."""
+        self._chat, self._outbox, self._timing, self._tasks = chat, outbox, timing, tasks
+        # By card and name; None: the chat does not show it.
         self._known: BoundedDict[tuple[str, str], _Picture | None] = BoundedDict(REMEMBERED)
-        self._turns = asyncio.Semaphore(AT_ONCE)
         self._is_loaded = False
-
-    def begin(self, card: str, channel: str, incident: str, node: str, drawn: CoreHeat, redraw: Redraw) -> None:
-        """Begin to draw and upload an incident's picture, unless it exists; then `redraw` is called with its card."""
-        key = (card, CoreLoadStrip(drawn, incident).name)
-        if key not in self.tasks and key not in self._known:  # from here on the sweep leaves it alone
-            self.start(key, WORD, self._begin_picture(key, channel, node, drawn, redraw))
 
     def prepare(self) -> None:
         """Load what draws, in the background: a node is being read, so a picture may be wanted in some seconds."""
         if not self._is_loaded:
             self._is_loaded = True
-            self.start(("", "loading"), WORD, asyncio.to_thread(load))
+            self._tasks.begin(asyncio.to_thread(load), "loading what draws")
 
-    async def wait_for_uploads(self, card: str) -> None:
-        """Wait until a card's pictures are uploaded, for a moment at most."""
-        if under_way := [task for (of_card, _), task in self.tasks.items() if of_card == card]:
-            await asyncio.wait(under_way, timeout=MOMENT)
-
-    def take_up(self, due: DuePost, redraw: Redraw) -> bool:
-        """Go on with a picture from the outbox; False where the post is no picture, or is under way here."""
-        if not due.post.part.startswith(PICTURE):
-            return False
-        key = (due.post.incident, due.post.part.removeprefix(PICTURE))
-        if key not in self.tasks:
-            self.start(key, WORD, self._resume_picture(key, due, redraw))
-        return True
-
-    async def drawn_into(self, card: str, message: Message) -> Message:
-        """Return a card's message with the uploaded pictures in place of their strips."""
-        found = {name: picture for name in self.chat.strips(message) if (picture := await self._picture((card, name)))}
-        return self.chat.illustrated(message, {name: (each.file, each.alt_text) for name, each in found.items()})
-
-    def note_refused_pictures(self, card: str, message: Message, redraw: Redraw) -> None:
-        """Note that the chat refused a message's pictures: its strips stay, and the pictures are tried again later."""
-        for name in self.chat.strips(message):
-            key = (card, name)
-            picture = self._known.get(key)
-            if picture is not None:
-                self._known[key] = None
-                if picture.refused < LOOKS and key not in self.tasks:
-                    again = replace(picture, refused=picture.refused + 1)
-                    self.start(key, WORD, self._offer_again(key, again, redraw))
-
-    # --- on the way
-
-    async def _begin_picture(
-        self, key: tuple[str, str], channel: str, node: str, drawn: CoreHeat, redraw: Redraw
-    ) -> None:
-        if await self._picture(key) is not None:
-            return
-        content, post_id = {"heat": to_json_types(drawn), "node": node}, ""
-        with logging_outbox_failure(self.log, key[0]):  # drawn all the same; only a restart would lose it
-            post_id = (await self.outbox.keep(Post(key[0], PICTURE + key[1], channel, content, UNDER))).id
-        await self._upload_picture(key, post_id, channel, node, drawn, redraw)
-
-    async def _resume_picture(self, key: tuple[str, str], due: DuePost, redraw: Redraw) -> None:
-        content = due.post.content
+    async def make(self, name: str, content: Mapping[str, Any]) -> ThreadFile:
+        """Draw it. Raises: ZombieError where the stored content is no picture."""
         try:
             drawn = read(CoreHeat, content.get("heat"))
         except NotOfForm as no:
-            await self._give_up(key, due.id, one_line(str(no)))
-            return
-        if self.now() - due.kept_at > TOO_LATE:
-            await self._give_up(key, due.id, "it is too late for it")
-            return
-        await self._upload_picture(key, due.id, due.post.channel, str(content.get("node", "")), drawn, redraw)
+            raise ZombieError(one_line(str(no))) from no
+        png = await asyncio.to_thread(png_of, drawn, str(content.get("node", "")))
+        return ThreadFile("cores.png", png, drawn.alt_text)
 
-    async def _upload_picture(
-        self, key: tuple[str, str], post_id: str, channel: str, node: str, drawn: CoreHeat, redraw: Redraw
-    ) -> None:
-        async with self.free_on_cancel(post_id), self._turns:
-            png = await asyncio.to_thread(png_of, drawn, node)
-            outcome = await self.uploaded(WORD, key[1], ThreadFile("cores.png", png, drawn.alt_text))
-            if not isinstance(outcome, Uploaded):
-                await self._give_up(key, post_id, outcome.error)
-                return
-            self._known[key] = _Picture(outcome.file, drawn.alt_text)
-            # The file's id stands in the field of a message's time stamp.
-            with logging_outbox_failure(self.log, key[0]):
-                if post_id:
-                    await self.outbox.mark_delivered(post_id, channel, outcome.file)
-            await redraw(key[0])
+    def instead(self, name: str, because: str) -> str:
+        """Say nothing: the strip stays."""
+        return ""
 
-    async def _give_up(self, key: tuple[str, str], post_id: str, because: str) -> None:
-        self.log("picture_given_up", picture=key[1], because=because)
-        self._known[key] = None
-        with logging_outbox_failure(self.log, key[0]):
-            if post_id:
-                await self.outbox.mark_dropped(post_id, because)
+    def note_uploaded(self, card: str, name: str, file: str, alt_text: str) -> None:
+        """Note that the chat has a picture."""
+        self._known[card, name] = _Picture(file, alt_text)
 
-    async def _offer_again(self, key: tuple[str, str], picture: _Picture, redraw: Redraw) -> None:
-        await asyncio.sleep(self.timing.first_pause * 2 ** (picture.refused + 1))
-        self._known[key] = picture
-        self.tasks.pop(key, None)  # another refusal starts over
-        await redraw(key[0])
+    async def drawn_into(self, card: str, message: Message) -> Message:
+        """Return a card's message with the uploaded pictures in place of their strips."""
+        found = {name: picture for name in self._chat.strips(message) if (picture := await self._picture(card, name))}
+        return self._chat.illustrated(message, {name: (each.file, each.alt_text) for name, each in found.items()})
 
-    # --- what is known
+    def note_refused_pictures(self, card: str, message: Message, redraw: Redraw) -> None:
+        """Note that the chat refused a message's pictures: its strips stay, and the pictures are tried again later."""
+        for name in self._chat.strips(message):
+            picture = self._known.get((card, name))
+            if picture is not None:
+                self._known[card, name] = None
+                if picture.refused < LOOKS:
+                    again = replace(picture, refused=picture.refused + 1)
+                    self._tasks.begin(self._offer_again(card, name, again, redraw), f"{PICTURE}{name} again")
 
-    async def _picture(self, key: tuple[str, str]) -> _Picture | None:
+    async def _offer_again(self, card: str, name: str, picture: _Picture, redraw: Redraw) -> None:
+        await asyncio.sleep(self._timing.first_pause * 2 ** (picture.refused + 1))
+        self._known[card, name] = picture
+        await redraw(card)
+
+    async def _picture(self, card: str, name: str) -> _Picture | None:
         """The picture that the chat has; an earlier run may have uploaded it."""
-        if key not in self._known:
-            if (found := await self._picture_on_record(key)) is None:
+        if (card, name) not in self._known:
+            if (found := await self._picture_on_record(card, PICTURE + name)) is None:
                 return None  # not remembered: another program may upload it at any moment
-            self._known[key] = found
-        return self._known[key]
+            self._known[card, name] = found
+        return self._known[card, name]
 
-    async def _picture_on_record(self, key: tuple[str, str]) -> _Picture | None:
-        card, part = key[0], PICTURE + key[1]
+    async def _picture_on_record(self, card: str, part: str) -> _Picture | None:
         try:
-            posts = await self.outbox.card(card, part)
+            posts = await self._outbox.card(card, part)
             drawn = read(CoreHeat, posts.standing.get("heat")) if posts.standing is not None else None
         except (LedgerError, NotOfForm):
             return None
         place = posts.places.get(part)
         return _Picture(place.ts, drawn.alt_text) if place is not None and drawn is not None else None
+
+
+def picture_request(incident: str, node: str, drawn: CoreHeat) -> FileRequest:
+    """Return the picture of an incident's strip, named as the strip is."""
+    return FileRequest(PICTURE, CoreLoadStrip(drawn, incident).name, {"heat": to_json_types(drawn), "node": node})
 
 
 def png_of(heat: CoreHeat, node: str) -> bytes:

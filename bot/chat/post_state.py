@@ -1,6 +1,6 @@
 """The parts of a card: what each should say, what the chat has of it, when to send it next, and which are remembered.
 
-A card is a part, and so is each reply in its thread.
+A card is a part, and so is each reply and each file in its thread, and a picture on it.
 """
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from bot.chat.document import Document
 from bot.chat.rate_limiter import FIRST, LAST, VERDICT
 from bot.chat.service import Message, message_of
+from bot.chat.thread_files import FileRequest
 from bot.domain.alert import CHATS
 from bot.domain.contracts import Seconds
 from bot.domain.incident import Incident
@@ -49,19 +50,21 @@ class PendingDelivery:
 class PostState:
     """A part: what it should say, what the chat has of it, and how to reach it.
 
-    Shape: `say` is called when it is the part's turn, so that outdated progress is never sent. `version` counts the
-    wordings, `sent` is the newest in the chat. While there is a `pending` delivery, the next wording has to arrive.
+    Shape: `say` is called when it is the part's turn, so that outdated progress is never sent; of a file it is the
+    request. `version` counts the wordings, `sent` is the newest in the chat, `failures` are those since the chat took
+    one. While there is a `pending` delivery, the next wording has to arrive.
     """
 
     card: str
     name: str
     target: MessageTarget
-    say: Say
+    say: Say | FileRequest
     under: str = ""  # the name of the part in whose thread it belongs
     above: PostState | None = None  # that part, while it is remembered
     place: MessageRef | None = None
     version: int = 0
     sent: int = 0
+    failures: int = 0
     stands: Message | None = None  # the last message that the chat accepted, with its pictures
     pending: PendingDelivery | None = None
     in_private: bool = False  # the bot may not write in the channel: only the asker gets an answer
@@ -72,7 +75,7 @@ class PostState:
     settled: asyncio.Event = field(default_factory=asyncio.Event)  # set once it is posted, or cannot be
     worker: asyncio.Task[None] | None = None
 
-    def want(self, say: Say, pending: PendingDelivery | None = None) -> None:
+    def want(self, say: Say | FileRequest, pending: PendingDelivery | None = None) -> None:
         """Ask for another wording; a pending delivery stays pending until this or a later wording has arrived."""
         self.say, self.version, self.pending = say, self.version + 1, pending or self.pending
         if pending is not None and self.nowhere:  # it may be possible now
@@ -84,6 +87,11 @@ class PostState:
     def is_busy(self) -> bool:
         """True while a worker sends it."""
         return self.worker is not None and not self.worker.done()
+
+    @property
+    def is_file(self) -> bool:
+        """True for a file, which is uploaded once."""
+        return isinstance(self.say, FileRequest)
 
     @property
     def post_rank(self) -> int:
@@ -150,7 +158,7 @@ class PostStates:
         """Remember a part; it replaces a part of the same name."""
         self._cards.setdefault(part.card, {})[part.name] = part
 
-    def part(self, card: str, name: str, target: MessageTarget, say: Say, under: str = "") -> PostState:
+    def part(self, card: str, name: str, target: MessageTarget, say: Say | FileRequest, under: str = "") -> PostState:
         """Return a part, made new if it is not remembered; a new card is open."""
         known = self.get(card, name)
         if known is None:
@@ -206,24 +214,35 @@ class PostStates:
             self.forget(part)
 
 
-def as_post(card: str, name: str, target: MessageTarget, message: Message, under: str = "") -> Post:
-    """Return a message in the outbox's form."""
-    content: dict[str, Any] = {"text": message.text, "blocks": list(message.blocks)}
-    content |= {"thread_ts": target.thread_ts, "answer_at": target.answer_at}
-    content |= {"broadcast": True} if message.broadcast else {}
+def as_post(card: str, name: str, target: MessageTarget, said: Message | FileRequest, under: str = "") -> Post:
+    """Return a message or a file in the outbox's form."""
+    content: dict[str, Any] = {"thread_ts": target.thread_ts}
+    if isinstance(said, FileRequest):
+        return Post(card, name, target.channel, {**said.content, **content}, under)
+    content |= {"text": said.text, "blocks": list(said.blocks), "answer_at": target.answer_at}
+    content |= {"broadcast": True} if said.broadcast else {}
     return Post(card, name, target.channel, content, under)
 
 
-def restored_post(due: DuePost) -> PostState:
-    """Return a part from the outbox, after a restart."""
+def restored_post(due: DuePost, prefixes: Iterable[str] = ()) -> PostState:
+    """Return a part from the outbox, after a restart; files are named by these prefixes."""
     content: Mapping[str, Any] = due.post.content
     target = MessageTarget(due.post.channel, str(content.get("thread_ts", "")), str(content.get("answer_at", "")))
     if due.thread is not None:
         target = replace(target, channel=due.thread.channel, thread_ts=target.thread_ts or due.thread.ts)
-    message = message_of(content)
-    part = PostState(due.post.incident, due.post.part, target, lambda: message, due.post.under, place=due.place)
-    part.want(lambda: message, PendingDelivery(due.id))
+    part = PostState(due.post.incident, due.post.part, target, _said(due.post, prefixes), due.post.under)
+    part.place = due.place
+    part.want(part.say, PendingDelivery(due.id))
     return part
+
+
+def _said(post: Post, prefixes: Iterable[str]) -> Say | FileRequest:
+    """What a stored post says; a file of no kind that is known keeps its whole name."""
+    if "text" in post.content:
+        message = message_of(post.content)
+        return lambda: message
+    prefix = next((prefix for prefix in prefixes if post.part.startswith(prefix)), "")
+    return FileRequest(prefix, post.part.removeprefix(prefix), post.content)
 
 
 def request_id(channel: str, thread_ts: str, key: str) -> str:

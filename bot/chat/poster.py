@@ -1,18 +1,19 @@
-"""Keeps the messages in a chat up to date, whatever the chat answers.
+"""Keeps the messages in a chat up to date, and their files, whatever the chat answers.
 
 Each part has a worker that posts or edits it until the chat has its newest wording; an outdated wording is never sent.
-What has to arrive is stored in the outbox first, and so survives a restart.
+A file is uploaded once. What has to arrive is stored in the outbox first, and so survives a restart.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from bot.chat.document import Document
-from bot.chat.pictures import Pictures
+from bot.chat.document import Document, plain_document
+from bot.chat.pictures import PICTURE, Pictures, picture_request
 from bot.chat.post_state import CARD, MessageTarget, PendingDelivery, PostState, PostStates, Say, as_post, restored_post
 from bot.chat.rate_limiter import LAST, VERDICT, ChannelTurns, RateLimiter
 from bot.chat.service import (
@@ -26,24 +27,37 @@ from bot.chat.service import (
     Rejected,
     RetryLater,
     Timing,
+    Uploaded,
     is_delivered,
     message_of,
 )
-from bot.chat.thread_files import FileRequest, ThreadFiles
-from bot.chat.uploads import logging_outbox_failure
+from bot.chat.thread_files import FileRequest, ThreadFileKind
 from bot.domain.contracts import Clock, Log
 from bot.domain.core_heat import CoreHeat
-from bot.domain.errors import LedgerError
+from bot.domain.errors import LedgerError, ZombieError
 from bot.domain.post import CardPosts, MessageRef, StoredPost
 from bot.domain.safe_text import one_line
 from bot.ledger import Outbox
 
 EDITS = 40  # a minute; Slack allows 50 for a whole app, and other programs may edit too
 BEING_POSTED = 1.0  # seconds that a click waits for a card that is being posted
+FILES = "files"  # takes the place of a file's channel
+FILES_AT_ONCE = 2  # in a storm nothing else may wait for pictures
+FILE_TRIES = 3
+MOMENT = 0.5  # seconds that other work of a card leaves the processor to its pictures
+
+
+@contextlib.contextmanager
+def logging_outbox_failure(log: Log, card: str) -> Iterator[None]:
+    """Do what is worth no trouble where the outbox cannot be asked."""
+    try:
+        yield
+    except LedgerError as error:
+        log("outbox_unavailable", card=card, error=one_line(str(error)))
 
 
 class Poster:
-    """Posts and edits the parts of cards."""
+    """Posts and edits the parts of cards, and uploads their files."""
 
     def __init__(
         self,
@@ -53,10 +67,12 @@ class Poster:
         now: Clock,
         log: Log,
         pictures: Pictures | None = None,
-        files: ThreadFiles | None = None,
+        files: Sequence[ThreadFileKind] = (),
     ) -> None:
-        """Without `pictures` the cards keep their strips; without `files` no file is sent."""
-        self._files = files
+        """Without `pictures` the cards keep their strips; `files` are the kinds of files that are sent."""
+        kinds: Sequence[ThreadFileKind] = (*files, pictures) if pictures is not None else files
+        self._kinds = {kind.prefix: kind for kind in kinds}
+        self._uploads = asyncio.Semaphore(FILES_AT_ONCE)
         self.chat = chat
         self._pictures = pictures
         self._outbox = outbox
@@ -85,7 +101,7 @@ class Poster:
         card: str,
         name: str,
         target: MessageTarget,
-        said: Document | Message,
+        said: Document | Message | FileRequest,
         *,
         under: str = "",
         rank: int = VERDICT,
@@ -95,25 +111,37 @@ class Poster:
         Raises: LedgerError when it cannot be stored, and it is not known whether the card is posted: to send it all the
         same could make a second one.
         """
-        message = self._as_message(said)
+        sent = self.chat.draw(said) if isinstance(said, Document) else said
         with self._parts.in_use(card):  # or it could be forgotten while it is stored, and be posted twice
-            stored = await self._store_post(card, name, target, message, under)
+            stored = await self._store_post(card, name, target, sent, under)
             if under:
                 self._restore(card, target, stored.above, under)  # else the part would stand beside its card
             elif self._parts.get(card, name) is None:
                 self._parts.open_again(card)
             self._restore(card, target, stored.place, name, under)  # else there would be a second of it
-            pending = PendingDelivery(stored.id, rank)
-            part = self._parts.part(card, name, target, lambda: message, under)
-            part.want(lambda: message, pending)
+            if isinstance(sent, FileRequest) and self._parts.get(card, under) is None:
+                return  # the outbox hands it out once its card stands
+            say = sent if isinstance(sent, FileRequest) else lambda: sent
+            part = self._parts.part(card, name, target, say, under)
+            part.want(say, PendingDelivery(stored.id, rank))
             if part.pending is not None and part.place is not None:
                 self._edits.let_through()  # a verdict goes before the progress that it replaces
             self._start_worker(part)
 
-    def illustrate(self, card: str, target: MessageTarget, incident: str, node: str, drawn: CoreHeat) -> None:
-        """Replace an incident's strip with a picture once it is uploaded; the card does not wait for it."""
-        if self._pictures is not None:
-            self._pictures.begin(card, target.channel, incident, node, drawn, self._redraw)
+    async def illustrate(self, card: str, target: MessageTarget, incident: str, node: str, drawn: CoreHeat) -> None:
+        """Replace an incident's strip with a picture once it is uploaded; the card does not wait for it.
+
+        Raises: LedgerError as `enqueue` does.
+        """
+        asked = picture_request(incident, node, drawn)
+        if self._pictures is not None and self._parts.get(card, asked.part) is None:
+            await self.enqueue(card, asked.part, target, asked, under=CARD)
+
+    async def wait_for_pictures(self, card: str) -> None:
+        """Wait until a card's pictures are uploaded, for a moment at most."""
+        workers = [part.worker for part in self._parts if part.card == card and part.name.startswith(PICTURE)]
+        if under_way := [worker for worker in workers if worker is not None and not worker.done()]:
+            await asyncio.wait(under_way, timeout=MOMENT)
 
     def prepare(self) -> None:
         """Get ready for pictures: a node is being read."""
@@ -124,8 +152,17 @@ class Poster:
         """Make a file and send it into a card's thread, in the background.
 
         Shape: False where it is there already, None where this program sends no such files.
+        Raises: LedgerError when the outbox cannot be read.
         """
-        return await self._files.begin(card, target, asked, self.reply) if self._files is not None else None
+        if asked.prefix not in self._kinds:
+            return None
+        known = self._parts.get(card, asked.part)
+        if known is not None and known.is_busy:
+            return True
+        if await self._outbox.place(card, asked.part) is not None:
+            return False
+        await self.enqueue(card, asked.part, target, asked, under=CARD)
+        return True
 
     async def reply(self, card: str, name: str, target: MessageTarget, message: Document) -> None:
         """Post in the thread of a card, even a forgotten card; it stays open or finished, as it was."""
@@ -208,11 +245,7 @@ class Poster:
         """
         taken_up, busy = 0, {part for part in self._parts if part.is_busy}
         for due in await self._outbox.claim_due_posts(self._now()):
-            if self._pictures is not None and self._pictures.take_up(due, self._redraw):
-                continue
-            if self._files is not None and self._files.take_up(due, self.reply):
-                continue
-            part, restored = self._parts.get(due.post.incident, due.post.part), restored_post(due)
+            part, restored = self._parts.get(due.post.incident, due.post.part), restored_post(due, self._kinds)
             if part is None:
                 part = restored
                 self._parts.add(part)
@@ -225,18 +258,21 @@ class Poster:
         return taken_up
 
     async def drain(self, seconds: float) -> None:
-        """Wait at most so many seconds until the chat has what has to arrive; the rest stays in the outbox."""
-        if self._pictures is not None:
-            await self._pictures.drain()
-        if self._files is not None:
-            await self._files.drain()
+        """Wait at most so many seconds until the chat has the messages that have to arrive.
+
+        Shape: the rest and unfinished files stay in the outbox, and the next run need not wait for them.
+        """
         workers = {part.worker: part for part in self._parts if part.worker is not None}
-        pending = [worker for worker, part in workers.items() if part.pending is not None]
+        pending = [worker for worker, part in workers.items() if part.pending is not None and not part.is_file]
         if pending:
             await asyncio.wait(pending, timeout=seconds)
         for worker in workers:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
+        with contextlib.suppress(LedgerError):
+            for part in workers.values():
+                if part.pending is not None and part.pending.post_id:
+                    await self._outbox.mark_failed(part.pending.post_id, self._now(), "the bot ended")
 
     def _as_message(self, said: Document | Message) -> Message:
         return said if isinstance(said, Message) else self.chat.draw(said)
@@ -261,7 +297,6 @@ class Poster:
         part.settled.set()
 
     async def _work_on_part(self, part: PostState) -> None:
-        failures = 0
         while part.sent < part.version and not part.nowhere:
             if part.above is not None:  # before each try: a card may be deleted and posted again
                 await part.above.settled.wait()
@@ -272,33 +307,32 @@ class Poster:
             if part.above is not None and not part.above.settled.is_set():
                 continue
             version, pending = part.version, part.pending
-            shown = await self._with_pictures(part, self._as_message(part.say()))
-            if pending is None and part.place is not None and shown == part.stands:
-                part.sent = version  # the picture came in time for the previous wording
-                continue
-            outcome = await self._send(part, shown)
+            if isinstance(part.say, FileRequest):
+                outcome = await self._upload(part, part.say)
+            else:
+                shown = await self._with_pictures(part, self._as_message(part.say()))
+                if pending is None and part.place is not None and shown == part.stands:
+                    part.sent = version  # the picture came in time for the previous wording
+                    continue
+                outcome = await self._send(part, shown)
             match outcome:
                 case Delivered(place):
-                    failures, part.stands = 0, shown
                     await self._delivered(part, version, pending, place)
-                case PicturesRefused(error):
-                    self._log(f"{self.chat.logged}_refused", card=part.card, part="picture", error=error)
-                    assert self._pictures is not None
-                    self._pictures.note_refused_pictures(
-                        part.card, shown, self._redraw
-                    )  # and try again at once with its strip
                 case MessageGone(error) | NoAccess(error):
                     self._log(f"{self.chat.logged}_gone", card=part.card, part=part.name, error=error)
                     await self._try_other_place(part, outcome)
+                case Rejected(error) if isinstance(part.say, FileRequest):
+                    await self._go_without(part, part.say, error)
                 case RetryLater(error) | Rejected(error):
-                    failures += 1
-                    await self._retry_later(part, version, pending, error, outcome, failures)
+                    await self._retry_later(part, version, pending, error, outcome)
+                case PicturesRefused():
+                    pass  # and try again at once with its strip
 
     async def _wait_for_turn(self, part: PostState) -> None:
         """Wait until the part may be sent: within the chat's limits, and progress not too often."""
         if part.was_gone or (part.in_private and part.sent):  # no second message for mere progress
             await part.wait_until_pending()
-        if part.in_private:
+        if part.in_private or part.is_file:
             return
         if part.place is None:
             await self._posts.of(part.resolved_target.channel).wait_for_turn(lambda: part.post_rank)
@@ -308,16 +342,55 @@ class Poster:
 
     async def _send(self, part: PostState, message: Message) -> Outcome:
         if part.in_private:
-            return await self.chat.respond(part.target.answer_at, message, for_card=True)
-        if part.place is None:
+            outcome = await self.chat.respond(part.target.answer_at, message, for_card=True)
+        elif part.place is None:
             outcome = await self.chat.post(part.resolved_target.channel, part.resolved_target.thread_ts, message)
         else:
             outcome = await self.chat.edit(part.place, message)
-        if isinstance(outcome, RetryLater) and outcome.seconds:
+        if isinstance(outcome, Delivered):
+            part.stands = message
+        elif isinstance(outcome, PicturesRefused):
+            self._log(f"{self.chat.logged}_refused", card=part.card, part="picture", error=outcome.error)
+            assert self._pictures is not None
+            self._pictures.note_refused_pictures(part.card, message, self._redraw)
+        elif isinstance(outcome, RetryLater) and outcome.seconds and not part.in_private:
             (self._posts.of(part.resolved_target.channel) if part.place is None else self._edits).pause(outcome.seconds)
         return outcome
 
-    # --- pictures
+    # --- files and pictures
+
+    async def _upload(self, part: PostState, asked: FileRequest) -> Outcome:
+        """Make a file and upload it, unless the chat has it: into its card's thread, and a picture nowhere."""
+        kind, target = self._kinds.get(asked.prefix), part.resolved_target
+        if part.place is not None:
+            return Delivered(part.place)
+        if kind is None:
+            return Rejected("The extra that makes it is left out.")
+        is_picture = kind is self._pictures
+        async with self._uploads:
+            try:
+                made = await kind.make(asked.name, asked.content)
+            except ZombieError as no:
+                return Rejected(no.sentence)
+            channel, thread = ("", "") if is_picture else (target.channel, target.thread_ts)
+            outcome = await self.chat.upload(made.name, made.content, made.alt_text, channel=channel, thread=thread)
+        if isinstance(outcome, RetryLater) and part.failures + 1 < FILE_TRIES:
+            return outcome
+        if not isinstance(outcome, Uploaded):
+            return Rejected(f"The chat rejected the file ({outcome.error}).")
+        if self._pictures is not None and is_picture:
+            self._pictures.note_uploaded(part.card, asked.name, outcome.file, made.alt_text)
+            with logging_outbox_failure(self._log, part.card):
+                await self._redraw(part.card)
+        # The file's id stands in the field of a message's time stamp.
+        return Delivered(MessageRef(target.channel if is_picture else FILES, outcome.file))
+
+    async def _go_without(self, part: PostState, asked: FileRequest, because: str) -> None:
+        """Give a file up; where something is lost by that, its card's thread says so."""
+        kind = self._kinds.get(asked.prefix)
+        await self._give_up(part, because, kind.word if kind is not None else "file")
+        if kind is not None and (words := kind.instead(asked.name, because)):
+            await self.reply(part.card, f"no-{part.name}", part.target, plain_document(words))
 
     async def _with_pictures(self, part: PostState, message: Message) -> Message:
         if self._pictures is None or part.name != CARD or part.in_private:
@@ -351,9 +424,11 @@ class Poster:
         self, part: PostState, version: int, pending: PendingDelivery | None, place: MessageRef | None
     ) -> None:
         part.sent, part.edited_at, part.was_gone = version, self._timing.clock(), False
-        part.place = place or part.place
+        part.place, part.failures = place or part.place, 0
         self._settle(part)
         await self._note_delivery_end(part, pending, place, "answered in private")
+        if isinstance(part.say, FileRequest) and (kind := self._kinds.get(part.say.prefix)) is not None:
+            self._log(f"{kind.word}_sent", name=part.say.name)
 
     async def _note_delivery_end(
         self, part: PostState, pending: PendingDelivery | None, place: MessageRef | None, because: str
@@ -386,10 +461,10 @@ class Poster:
         pending: PendingDelivery | None,
         error: str,
         outcome: Outcome,
-        failures: int,
     ) -> None:
+        part.failures += 1
         asked = outcome.seconds if isinstance(outcome, RetryLater) else self._timing.longest_pause
-        pause = max(asked, self._pause_after(failures))
+        pause = max(asked, self._pause_after(part.failures))
         self._log(f"{self.chat.logged}_failed", card=part.card, part=part.name, error=error, again_in_seconds=pause)
         sent = pending.post_id if pending is not None else ""
         with logging_outbox_failure(self._log, part.card):
@@ -421,16 +496,16 @@ class Poster:
         elif part.above is None or part.above.settled.is_set():
             await self._give_up(part, outcome.error if isinstance(outcome, MessageGone) else "gone")
 
-    async def _give_up(self, part: PostState, because: str) -> None:
-        self._log(f"{self.chat.logged}_given_up", card=part.card, part=part.name, because=because)
+    async def _give_up(self, part: PostState, because: str, word: str = "") -> None:
+        self._log(f"{word or self.chat.logged}_given_up", card=part.card, part=part.name, because=because)
         self._settle(part, nowhere=True)
         await self._note_delivery_end(part, part.pending, None, because)
 
     async def _store_post(
-        self, card: str, name: str, target: MessageTarget, message: Message, under: str
+        self, card: str, name: str, target: MessageTarget, said: Message | FileRequest, under: str
     ) -> StoredPost:
         try:
-            stored = await self._outbox.keep(as_post(card, name, target, message, under))
+            stored = await self._outbox.keep(as_post(card, name, target, said, under))
         except LedgerError as error:
             if card in self._unsure:
                 raise

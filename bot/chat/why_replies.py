@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.chat.background import Background
-from bot.chat.pictures import Pictures
 from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.thread import Reply
@@ -33,7 +32,6 @@ class WhyReplies:
     _explain: Explain
     _poster: Poster
     _tasks: Background
-    _pictures: Pictures | None = None
 
     def begin(
         self,
@@ -62,8 +60,7 @@ class WhyReplies:
         details: Details,
         is_open: Callable[[], bool],
     ) -> None:
-        if self._pictures is not None:
-            await self._pictures.wait_for_uploads(card)
+        await self._poster.wait_for_pictures(card)
         try:
             sentences = await self._explain(verdict)
             if not sentences:

@@ -114,7 +114,7 @@ async def test_without_the_scope_the_card_keeps_its_strip(tmp_path: Path) -> Non
             await slack.say("alice", CHANNEL, "/zombie check node-1")
             card = await card_saying(slack, "CRITICAL")
             await slack.until(lambda: bot.logged("picture_given_up"), what="the refusal")
-        assert bot.logged("picture_given_up")[0]["because"] == "missing_scope"
+        assert bot.logged("picture_given_up")[0]["because"] == "The chat rejected the file (missing_scope)."
         assert has_strip(card)
         assert "core 39: 100 % kernel time in 4 of 5 s" in json.dumps(list(card.blocks))
         assert len(slack.asked(BEGIN)) == 1, "it is not asked again and again"

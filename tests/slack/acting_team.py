@@ -25,7 +25,7 @@ from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.requests import CommandRequest, HelpRequest, parse
 from bot.chat.service import Message as Posted
-from bot.chat.thread_files import ReportFile, ThreadFiles
+from bot.chat.thread_files import ReportFile
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER, User
 from bot.demo.slack.view import View
@@ -330,14 +330,13 @@ async def acting_team(
             return page(whole_report(data))
 
         kinds = (*((ReportFile(page_of),) if "report" not in absent else ()), SketchFile())
-        sending = ThreadFiles(kinds, connection.calls, outbox, QUICK, lambda: datetime.now(UTC), json_log.log)
         poster = Poster(
             connection.calls,
             outbox,
             QUICK,
             lambda: datetime.now(UTC),
             json_log.log,
-            files=sending if reports else None,
+            files=kinds if reports else (),
         )
         team = ActingTeam(slack, world, stage, ledger, poster, responder, remediation, log, cast=cast)
         team.marks = Gone(MarkStore(database, world.clock))

@@ -10,8 +10,7 @@ from typing import Any
 
 from bot.chat.post_state import MessageTarget
 from bot.chat.poster import Poster
-from bot.chat.thread_files import FileRequest
-from bot.chat.uploads import ThreadFile
+from bot.chat.thread_files import FileRequest, ThreadFile
 from bot.domain.errors import ProfileError
 from bot.domain.json_form import NotOfForm, to_json_types
 from bot.domain.safe_text import one_line

@@ -16,8 +16,7 @@ from typing import Any, TypeAlias
 from bot.chat.background import Background
 from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
-from bot.chat.thread_files import FileRequest
-from bot.chat.uploads import ThreadFile
+from bot.chat.thread_files import FileRequest, ThreadFile
 from bot.domain.chat_request import ChatRequest
 from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, UnknownIncident, UsageError

@@ -14,7 +14,6 @@ import pytest
 from bot.chat.background import Background
 from bot.chat.cards import ChatCards
 from bot.chat.document import Document
-from bot.chat.pictures import Pictures
 from bot.chat.post_state import MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.service import Message
@@ -79,6 +78,10 @@ class Wall:
         if self.pictures is not None:
             self.pictures.prepare()
 
+    async def wait_for_pictures(self, card: str) -> None:
+        if self.pictures is not None:
+            await self.pictures.wait_for_uploads()
+
     async def place(self, card: str, posts: object = None) -> None:
         """No earlier run has posted a card."""
 
@@ -96,7 +99,7 @@ class Wall:
     def show(self, card: str, spot: MessageTarget, say: Callable[[], Document]) -> None:
         self.said.append(draw(say()).text)
 
-    def illustrate(self, card: str, spot: MessageTarget, incident: str, node: str, drawn: object) -> None:
+    async def illustrate(self, card: str, spot: MessageTarget, incident: str, node: str, drawn: object) -> None:
         self.drawn = [*self.drawn, incident] if incident not in self.drawn else self.drawn
 
     def hold(self, card: str) -> None:
@@ -327,7 +330,7 @@ class Brushes:
     def prepare(self) -> None:
         self.prepared += 1
 
-    async def wait_for_uploads(self, card: str) -> None:
+    async def wait_for_uploads(self) -> None:
         await self.uploaded.wait()
 
 
@@ -339,9 +342,7 @@ async def test_picture_goes_before_the_reasons_and_is_prepared_while_the_node_is
         return []
 
     wall, later, brushes = Wall(), Later(), Brushes()
-    cards = wall.cards(
-        WhyReplies(explain, cast("Poster", wall), cast("Background", later), cast("Pictures", brushes)), brushes
-    )
+    cards = wall.cards(WhyReplies(explain, cast("Poster", wall), cast("Background", later)), brushes)
     group = [incident("i1")]
     await cards.begun(group, group)
     assert brushes.prepared == 1

@@ -12,14 +12,20 @@ from typing import Any, cast
 import pytest
 from PIL import Image
 
+from bot.chat.background import Background
 from bot.chat.pictures import Pictures, png_of
-from bot.chat.service import Message, Timing, Uploaded
+from bot.chat.post_state import CARD
+from bot.chat.poster import Poster
+from bot.chat.service import Delivered, Message
 from bot.domain.core_heat import CoreHeat
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.json_form import NotOfForm, read, to_json_types
+from bot.domain.post import MessageRef
 from bot.surfaces.slack.drawing import illustrated, shown_by, strips
 from tests.slack.drawn import heat_block, name_of
+from tests.slack.service import QUICK
 from tests.unit.surfaces.heats import heat_of
+from tests.unit.surfaces.test_slack_poster import AT, Channel
 
 
 def test_drawing_is_read_as_it_was_stored_and_is_a_picture() -> None:
@@ -46,9 +52,22 @@ def test_strip_is_text_whose_name_goes_with_its_picture_and_changes_with_each_re
     assert "mrkdwn" not in json.dumps(block)
 
 
+class Canvas(Channel):
+    """Slack, as far as it takes pictures: a test waits for the card that has one."""
+
+    strips, illustrated = staticmethod(strips), staticmethod(illustrated)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.edited: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+
+    async def edit(self, place: MessageRef, message: Message) -> Delivered:
+        self.edited.set_result(message)
+        return await super().edit(place, message)
+
+
 async def test_picture_comes_although_it_could_not_be_stored() -> None:
     """Only a restart would lose it: a record that is away for a moment leaves no card without its picture."""
-    redrawn: list[str] = []
 
     class NoOutbox:
         def __getattr__(self, verb: str) -> Any:
@@ -58,21 +77,12 @@ async def test_picture_comes_although_it_could_not_be_stored() -> None:
 
             return fails
 
-    class Uploader:
-        strips, illustrated = staticmethod(strips), staticmethod(illustrated)
-
-        async def upload(self, name: str, content: bytes, alt_text: str, **_: str) -> Uploaded:
-            return Uploaded("F1")
-
-    async def redraw(card: str) -> None:
-        redrawn.append(card)
-
-    heat, chat, outbox = heat_of(), cast(Any, Uploader()), cast(Any, NoOutbox())
-    pictures = Pictures(chat, outbox, Timing(), lambda: datetime.now(UTC), lambda *_, **__: None)
-    pictures.begin("g1", "C1", "abc123", "node-1", heat, redraw)
-    await pictures.wait_for_uploads("g1")
-    async with asyncio.timeout(20):
-        while not redrawn:  # noqa: ASYNC110 - the first picture loads Pillow
-            await asyncio.sleep(0.01)
-    shown = await pictures.drawn_into("g1", Message("", (heat_block(heat, "abc123"),)))
+    heat, chat, outbox, log = heat_of(), cast(Any, Canvas()), cast(Any, NoOutbox()), lambda *_, **__: None
+    pictures = Pictures(chat, outbox, QUICK, Background(log))
+    poster = Poster(chat, outbox, QUICK, lambda: datetime.now(UTC), log, pictures)
+    await poster.enqueue("g1", CARD, AT, Message("", (heat_block(heat, "abc123"),)))
+    await poster.illustrate("g1", AT, "abc123", "node-1", heat)
+    async with asyncio.timeout(20):  # the first picture loads Pillow
+        shown = await chat.edited
     assert shown.blocks[0]["slack_file"] == {"id": "F1"}
+    await poster.drain(10.0)

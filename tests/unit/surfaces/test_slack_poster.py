@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,7 +14,8 @@ import pytest
 
 from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
-from bot.chat.service import Delivered, Message, RetryLater
+from bot.chat.service import Delivered, Message, RetryLater, Uploaded
+from bot.chat.thread_files import FileRequest, ThreadFile
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.post import MessageRef, Post, StoredPost
 from bot.ledger import Leases, Outbox
@@ -36,6 +37,7 @@ class Channel:
         self.posts: list[str] = []
         self.edits: list[str] = []
         self.threads: list[str] = []
+        self.files: list[tuple[str, str]] = []  # with the thread of each
 
     draw = staticmethod(draw)
 
@@ -47,6 +49,22 @@ class Channel:
     async def edit(self, place: MessageRef, message: Message) -> Delivered:
         self.edits.append(message.text)
         return Delivered(place)
+
+    async def upload(self, name: str, content: bytes, alt_text: str, *, channel: str, thread: str) -> Uploaded:
+        self.files.append((name, thread))
+        return Uploaded(f"F{len(self.files)}")
+
+
+class Log:
+    """A kind of file."""
+
+    prefix, word = "log-", "log"
+
+    async def make(self, name: str, content: Mapping[str, Any]) -> ThreadFile:
+        return ThreadFile(name, b"")
+
+    def instead(self, name: str, because: str) -> str:
+        return because
 
 
 class SlowOutbox:
@@ -98,7 +116,7 @@ async def poster_at(folder: Path) -> AsyncIterator[tuple[Poster, Channel, SlowOu
     with ledger_in(folder) as database:
         outbox = SlowOutbox(Outbox(database))
         timing, log = QUICK, lambda *_, **__: None
-        poster = Poster(cast(Calls, channel), cast(Any, outbox), timing, lambda: datetime.now(UTC), log)
+        poster = Poster(cast(Calls, channel), cast(Any, outbox), timing, lambda: datetime.now(UTC), log, files=[Log()])
         yield poster, channel, outbox
         await poster.drain(10.0)
 
@@ -199,6 +217,31 @@ async def test_card_whose_delivery_cannot_be_noted_at_once_stands_once_and_is_ed
         await until(lambda: poster.parts == 0, "its being noted and forgotten")
         assert (await outbox.place("a", CARD), await outbox.waiting()) == (MessageRef("C1", "1700000000.000001"), 0)
         assert (channel.posts, channel.edits, outbox.untaken) == (["the offer"], ["being checked"], 0)
+
+
+async def test_file_is_sent_once_however_often_it_is_asked_for_and_though_its_delivery_cannot_be_noted_at_once(
+    tmp_path: Path,
+) -> None:
+    async with poster_at(tmp_path) as (poster, channel, outbox):
+        asked = FileRequest("log-", "x")
+        await poster.enqueue("a", CARD, AT, Message("the verdict"))
+        await until(lambda: channel.posts and not outbox.waiting.now(), "the card")
+        outbox.untaken = 3
+        assert await asyncio.gather(*(poster.attach("a", AT, asked) for _ in range(2))) == [True, True]
+        await until(lambda: not outbox.untaken and not outbox.waiting.now(), "its being noted")
+        assert not await poster.attach("a", AT, asked), "it is there"
+        assert await poster.sweep() == 0
+    assert channel.files == [("x", "1700000000.000001")]
+
+
+async def test_file_of_a_card_that_another_program_posts_waits_for_it(tmp_path: Path) -> None:
+    async with poster_at(tmp_path) as (poster, channel, outbox):
+        await poster.attach("a", AT, FileRequest("log-", "x"))
+        assert await poster.sweep() == 0
+        await outbox.mark_delivered((await outbox.keep(Post("a", CARD, "C1"))).id, "C1", "17.1")
+        assert await poster.sweep() == 1
+        await until(lambda: channel.files, "the file")
+    assert channel.files == [("x", "17.1")]
 
 
 class BusyChannel(Channel):
