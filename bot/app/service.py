@@ -147,6 +147,18 @@ class Service:
 
         Raises: SettingsError when a chat rejects a token, or the listen address cannot be used.
         """
+        doing, stopped = asyncio.create_task(self._start()), asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait((doing, stopped), return_when=asyncio.FIRST_COMPLETED)
+            if doing.done():
+                await doing
+            return doing.done() and not self._stopping.is_set()
+        finally:  # what was begun after that, `stop` would not end
+            for task in (doing, stopped):
+                task.cancel()
+            await asyncio.gather(doing, stopped, return_exceptions=True)
+
+    async def _start(self) -> None:
         for extra in tuple(self._extras):
             try:
                 await extra.start()
@@ -172,7 +184,7 @@ class Service:
         self._bot.alerts.start()
         if self._bot.pagerduty is not None:
             self._bot.pagerduty.start()
-        return await self._run_unless_stopped(self._connect_chat())
+        await self._connect_chat()
 
     async def stop(self) -> None:
         """Accept nothing more, finish what can be finished, leave the rest to others, and disconnect."""
@@ -225,18 +237,6 @@ class Service:
 
     def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self._tasks.append(asyncio.create_task(work, name=name))
-
-    async def _run_unless_stopped(self, work: Coroutine[Any, Any, None]) -> bool:
-        doing, stopped = asyncio.create_task(work), asyncio.create_task(self._stopping.wait())
-        try:
-            await asyncio.wait((doing, stopped), return_when=asyncio.FIRST_COMPLETED)
-            if doing.done():
-                await doing
-            return doing.done() and not self._stopping.is_set()
-        finally:
-            for task in (doing, stopped):
-                task.cancel()
-            await asyncio.gather(doing, stopped, return_exceptions=True)
 
     # --- while it runs
 

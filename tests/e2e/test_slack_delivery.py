@@ -208,6 +208,25 @@ async def test_stop_while_slack_is_waited_for_ends_at_once(
             assert not await starting
 
 
+async def test_bot_that_is_stopped_while_it_starts_begins_nothing_more(
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noting, stopped = asyncio.Event(), asyncio.Event()
+
+    async def slow(*_: object) -> None:
+        noting.set()
+        await stopped.wait()
+
+    monkeypatch.setattr("bot.app.service.note_policy", slow)
+    async with built(slack, tmp_path, readings) as bot, asyncio.timeout(10):
+        starting = asyncio.create_task(bot.service.start())
+        await noting.wait()
+        await bot.service.stop()
+        stopped.set()
+        assert not await starting
+        assert not slack.asked("auth.test"), "nobody would hang up"
+
+
 @pytest.mark.parametrize(
     ("variable", "token", "says"),
     [
