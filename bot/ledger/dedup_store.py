@@ -117,16 +117,18 @@ class DedupStore(Store):
     ) -> Mapping[str, NodeNews]:
         """Return what is news of each node with an alert that is.
 
-        No verdict so far speaks of an alert that began anew, whether its end was told or not; one that is not on record
-        joins a verdict of the last `cooldown`.
+        No verdict so far speaks of an alert that began anew, whether its end was told or not, and none from before its
+        case was reopened; an alert that is not on record joins a verdict of the last `cooldown`.
         """
         now = self.instant(connection)
+        reopened_at = (alarm.occurred_at or now) if alarm.happening is AlertStatus.REOPENED else None
         known = {(row.key, row.node): row for row in connection.execute(_SIGNALS, _case_key(alarm))}
         news: dict[str, NodeNews] = {}
         for signal in seen:
-            was = known.get((signal.key, signal.node))
-            if signal.firing and (was is None or not was.firing or "" < was.since < _since(signal)):
-                before, since = now if was is not None else now - cooldown, signal.since or now
+            was, fires = known.get((signal.key, signal.node)), signal.firing or not alarm.firing
+            is_known = was is not None and was.firing and not "" < was.since < _since(signal)
+            if fires and (reopened_at is not None or not is_known):
+                before, since = reopened_at or (now if was is not None else now - cooldown), signal.since or now
                 others = news.get(signal.node, NodeNews(before, since))
                 news[signal.node] = NodeNews(max(before, others.before), max(since, others.since))
         return news
@@ -199,6 +201,12 @@ class DedupStore(Store):
         """Return a source's cases that opened since then and are not over."""
         rows = connection.execute(_OPEN, {"of_source": source, "since": instant_text(since)})
         return tuple(OpenAlertGroup(source, row.name, row.group, instant_of(row.opened_at)) for row in rows)
+
+    @reads
+    def over_at(self, connection: Connection, source: SourceKind, case: str) -> datetime | None:
+        """Return since when a case is over, by its source's clock; None while it fires, and where it is unknown."""
+        row = connection.execute(_ROW, {"of_source": source, "of_name": case}).one_or_none()
+        return instant_of(row.over_at) if row is not None and row.over_at != FIRES else None
 
     @reads
     def storms(self, connection: Connection, within: timedelta) -> tuple[str, ...]:

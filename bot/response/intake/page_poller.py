@@ -43,7 +43,9 @@ class PagePoller:
     log: Log
     arrivals: asyncio.Event
     _seen: dict[str, str] = field(default_factory=dict, init=False)  # what was last seen of each open case's page
-    _over: set[str] = field(default_factory=set, init=False)  # pages that were seen to be over
+    _over: set[str] = field(
+        default_factory=set, init=False
+    )  # pages that were seen to be over, also such without a case
     _asked: dict[str, int] = field(default_factory=dict, init=False)  # the look in which a page was last read by itself
     _looks: int = field(default=0, init=False)
 
@@ -102,8 +104,9 @@ class PagePoller:
     async def _ingest_page_without_case(self, page: Page, now: datetime) -> int:
         """Take in an open page without an open case."""
         name = _delivery_name("page", page.id, _in_state_since(page))
-        if page.id in self._over:
-            return await self._store_delivery(page, AlertStatus.REOPENED, name, _changed_at(page) or now)
+        over_at, changed_at = await self.cases.over_at(PAGERDUTY, page.id), _changed_at(page)
+        if page.id in self._over or (over_at is not None and changed_at is not None and over_at < changed_at):
+            return await self._store_delivery(page, AlertStatus.REOPENED, name, changed_at or now)
         return await self._store_delivery(page, AlertStatus.FIRED, name, page.created_at)
 
     async def _ingest_page_with_case(self, page: Page, now: datetime) -> int:

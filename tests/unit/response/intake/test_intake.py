@@ -70,6 +70,20 @@ async def test_end_upstream_is_noted_after_the_verdict_and_a_return_reopens_the_
     assert intake.seen == [first.group] * 3
 
 
+async def test_page_that_is_reopened_is_read_anew_though_its_end_is_told_late(intake: Stage) -> None:
+    await intake.page("E1")
+    await intake.triage()
+    ended_at, intake.now = intake.now + MINUTE, intake.now + 2 * MINUTE
+    await intake.page("E3", kind="incident.reopened")
+    (again,) = await intake.incidents()
+    assert (again.state, again.reopens != "") == (State.OPENED, True)
+    await intake.page("E2", kind="incident.resolved", at=ended_at)
+    await intake.triage()
+    await intake.page("looked", kind="incident.reopened", at=again.opened_at - timedelta(seconds=1))
+    (same,) = await intake.incidents()
+    assert (same.id, same.is_over) == (again.id, False), "told twice, as by a look at the page, it is read once"
+
+
 async def test_alert_that_fires_again_beside_another_is_not_over_when_that_one_is(intake: Stage) -> None:
     await intake.page("E1", title="core 7 of node-1 pinned")
     await intake.page("E2", "Q2", title="core 7 of node-1 pinned")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from unittest.mock import AsyncMock
@@ -173,7 +174,8 @@ async def test_end_that_no_webhook_told_of_is_told(bench: Bench) -> None:
     assert await bench.watch.poll_pages(bench.clock() - HOUR) == 0
 
 
-async def test_page_that_came_back_is_told_as_reopened(bench: Bench) -> None:
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_page_that_came_back_is_told_as_reopened(bench: Bench, restarts: bool) -> None:
     page = bench.pagerduty.account.trigger("node is slow")
     bench.webhook(page)
     bench.clock.move(timedelta(minutes=1))
@@ -183,6 +185,8 @@ async def test_page_that_came_back_is_told_as_reopened(bench: Bench) -> None:
     await bench.watch.poll_pages(bench.clock() - HOUR)
     bench.clock.move(timedelta(minutes=1))
     bench.pagerduty.account.reopen(page)
+    if restarts:
+        bench.watch = replace(bench.watch)
     await bench.watch.poll_pages(bench.clock() - HOUR)
     assert bench.told() == [(page.id, "reopened")]
     assert [one.case for one in bench.cases.open_cases.now(SOURCE.name, bench.clock() - HOUR)] == [page.id]
