@@ -73,19 +73,16 @@ class AlertRecorder:
 
         Raises: UnreadableEntry where one of them cannot be read: what to record is not known then.
         """
-        found, unreadable = await self._ledger.group(name)
-        for error in unreadable.values():
-            raise UnreadableEntry(error)
-        return newest(found)
+        return newest(await self._incidents(name))
 
     async def record_firing(
-        self, name: str, seeds: Mapping[str, IncidentSeed], news: Mapping[str, NodeNews]
+        self, name: str, seeds: Mapping[str, IncidentSeed], news: Mapping[str, NodeNews], asks: bool
     ) -> frozenset[str]:
         """Give each node its incident in this group: new, joined while open, or reopened; return those with a new one.
 
         Shape: `news` has the nodes with an alert that is. An ended incident whose verdict does not speak of it is
         reopened, and any that offers nothing where something may be offered now, though nobody said that its alerts are
-        over.
+        over. A question which node is meant stays while an alert still `asks` that.
         """
         opened = set[str]()
         group = await self.group(name)
@@ -104,21 +101,25 @@ class AlertRecorder:
                 there = await self._join(incident, seed.alert)
             if there is None:
                 opened.add(node)
-        for asking in known.values():
+        for asking in known.values() if not asks else ():
             if asking.node or asking.state is not State.UNKNOWN:
                 continue
             if any(_has_alert(asking, seed.alert) for seed in seeds.values()):
-                await self._append_event(asking, Cancelled("The alert names its node now."), BOT)
+                await self._append_event(asking, Cancelled("Each alert that fires names its node now."), BOT)
         return frozenset(opened)
 
     async def record_question(self, heading: IncidentSeed, question: str, options: Iterable[str]) -> None:
-        """Ask a person which node is meant."""
-        name = incident_id(heading.group, "?")
-        received = heading.opening_event("")
-        asked_before = await self._ledger.incident(name)
-        if asked_before is not None and asked_before.is_over:
-            name, received = incident_id(heading.group, "?", heading.turn), replace(received, reopens=name)
+        """Ask a person which node is meant; once, until what was asked about is over or named its node."""
         asked = QuestionAsked(question, tuple(dict.fromkeys(options))[:MOST_OPTIONS])
+        received = heading.opening_event("")
+        earlier = [one for one in await self._incidents(heading.group) if not one.node or one.picked_by]
+        last = next((one for one in earlier if one.id not in {other.reopens for other in earlier}), None)
+        if last is None:
+            name = incident_id(heading.group, "?")
+        elif last.is_over or last.state is State.CANCELLED:
+            name, received = incident_id(heading.group, "?", heading.turn), replace(received, reopens=last.id)
+        else:
+            name = last.id
         incident = await self._open(name, received, asked)
         if incident is not None and incident.state is State.OPENED and not incident.node:
             await self._append_event(incident, asked, BOT)
@@ -153,6 +154,12 @@ class AlertRecorder:
         if incident is None:
             raise UnknownIncident(f"There is no incident {name!r}.")
         return await self._append_event(incident, NodePicked(node), by)
+
+    async def _incidents(self, group: str) -> tuple[Incident, ...]:
+        found, unreadable = await self._ledger.group(group)
+        for error in unreadable.values():
+            raise UnreadableEntry(error)
+        return found
 
     async def _open(self, name: str, received: AlertReceived, *more: QuestionAsked | AlertJoined) -> Incident | None:
         """Open an incident, with what follows in the same transaction; return it if it was on record already."""

@@ -203,9 +203,10 @@ class Intake:
             for signal in part.signals
         )
         news = await self.cases.news(alarm, seen, self.rules.brakes.cooldown)
-        opened = await self.recorder.record_firing(course.group, seeds, news)
+        asks = bool(named.ambiguous) or not named.nodes
+        opened = await self.recorder.record_firing(course.group, seeds, news, asks)
         await self.cases.record_node_signals(alarm, seen, opened)
-        if named.ambiguous or not named.nodes:
+        if asks:
             await self.recorder.record_question(seed, *self._question(named))
         if over := {node for node, part in parts.items() if alarm.firing and not part.firing}:
             firing = await self.cases.firing_nodes(alarm)

@@ -31,7 +31,7 @@ _JSON_BEGINS = ("{", "[", '"')
 class NamedNodes:
     """What was found: nodes in the order of their names in the text, and values that several nodes share.
 
-    Shape: `ambiguous` maps a value to the nodes it may mean, none of which is named otherwise.
+    Shape: `ambiguous` maps a value to the nodes it may mean, none of which is named beside it.
     """
 
     nodes: tuple[str, ...] = ()
@@ -95,22 +95,26 @@ class Names:
 
         An alert that names no node of the inventory is about those that only the group's own words name; a group whose
         alerts are not known is one alert itself, by what happened to it and when. A node whose alerts are over while
-        others fire is not named, whatever the group's own words are: its title is often that of its first alert.
+        others fire is not named, whatever the group's own words are: its title is often that of its first alert. Which
+        node an alert means, another alert of the group does not say.
         """
         named = self.found(alarm, alarm.firing or alarm.signals, places)
         bare = replace(alarm, title="", body={}, labels={})
         signals = alarm.signals or (SourceAlert(alarm.happening.value, since=alarm.occurred_at),)
-        own = [(signal, self.found(bare, (signal,), places).nodes) for signal in signals]
-        named_itself = {node for _, nodes in own for node in nodes}
+        own = [(signal, self.found(bare, (signal,), places)) for signal in signals]
+        named_itself = {node for _, found in own for node in found.nodes}
         rest = tuple(node for node in named.nodes if node not in named_itself)
+        ambiguous = dict(named.ambiguous)
         alerts: dict[str, list[SourceAlert]] = {}
-        for signal, nodes in own:
-            for node in nodes or rest:
+        for signal, found in own:
+            theirs = found.nodes or rest
+            for node in theirs:
                 alerts.setdefault(node, []).append(signal)
+            if signal.firing or not alarm.firing:
+                ambiguous |= {word: meant for word, meant in found.ambiguous.items() if not {*meant} & {*theirs}}
         parts = {node: replace(alarm, signals=tuple(mine)) for node, mine in alerts.items()}
-        if alarm.firing:
-            named = replace(named, nodes=tuple(node for node in named.nodes if parts.get(node, alarm).firing))
-        return named, parts
+        nodes = tuple(node for node in named.nodes if not alarm.firing or parts.get(node, alarm).firing)
+        return NamedNodes(nodes, ambiguous), parts
 
 
 def _possible_names(alarm: AlertGroup, signals: Sequence[SourceAlert], places: NamePlaces) -> Iterator[str]:

@@ -57,6 +57,23 @@ async def test_question_is_called_off_once_the_alert_names_its_node(intake: Stag
     assert found == {"": State.CANCELLED, "node-1": State.OPENED}
 
 
+async def test_question_about_one_alert_stays_whatever_another_of_its_group_names(intake: Stage) -> None:
+    unclear, clear = group_alert("shared"), group_alert("node-3:9100")
+    for told in ((unclear,), (unclear, clear), (unclear | {"status": "resolved"}, clear), (clear, unclear)):
+        await intake.group(*told)
+    found = [(one.node, one.state) for one in await intake.incidents()]
+    assert found == [("", State.CANCELLED), ("node-3", State.OPENED), ("", State.UNKNOWN)]
+
+
+async def test_question_is_asked_once_also_after_the_first_was_over(intake: Stage) -> None:
+    alert = group_alert("alien-1:9100")
+    await intake.group(alert)
+    await intake.group(alert | {"status": "resolved"})
+    for added in ((), ("alien-2:9100",), ("alien-2:9100", "alien-3:9100")):
+        await intake.group(alert, *map(group_alert, added))
+    assert [one.state for one in await intake.incidents()] == [State.CANCELLED, State.UNKNOWN]
+
+
 async def test_read_only_route_offers_nothing(intake: Stage) -> None:
     await intake.page("E1", service={"id": "PS2", "summary": "Look only, please"})
     (one,) = await intake.incidents()
