@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bot.app.kubernetes import OWN, usual_kubeconfig
 from bot.domain.contracts import Clock, ClusterApi, Log
 from bot.domain.duration import span_words
-from bot.domain.errors import LedgerError, UsageError
+from bot.domain.errors import LedgerError
 from bot.domain.machine_listing import CannotList, Lister, Machine, Place
 from bot.inventory.kind import ListingStatus
 
@@ -95,8 +95,8 @@ class Renewal:
         """Read it again once; if that fails it stays as it was, and the failure is logged."""
         try:
             await self._take_over(await asyncio.to_thread(self.load))
-        except (UsageError, OSError) as no:
-            self.log("inventory_kept", because=str(no))
+        except Exception as no:  # noqa: BLE001 - whatever is wrong with what was read, what is known stays
+            self.log("inventory_kept", because=str(no) or repr(no))
 
     async def _take_over(self, fresh: Inventory) -> None:
         try:

@@ -19,12 +19,12 @@ from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.domain.alert import AlertGroup, Reporter
 from bot.domain.contracts import Log
-from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable
-from bot.domain.safe_text import one_line
+from bot.domain.errors import LedgerError, PagerDutyRefused, PagerDutyUnavailable
 from bot.ledger import Outbox
 from bot.response.intake.intake import PersonOf
 from bot.response.intake.page_poller import PagePoller
 from bot.response.intake.subscription_watch import SubscriptionWatch, Tell
+from bot.response.repeating import repeat
 from bot.settings import Settings
 from bot.sources.pagerduty import alarm_of_page, signals_of
 from bot.sources.pagerduty_client import PagerDutyClient
@@ -62,10 +62,9 @@ class PagerDutyParts:
         """Begin to send notes and to look."""
         self._tasks.append(asyncio.create_task(self.surface.run(), name="pagerduty notes"))
         if self.pages is not None:
-            self._tasks.append(asyncio.create_task(self._repeat(self.look, self.look_every), name="pagerduty look"))
+            self._begin_repeating(self.look, self.look_every, "pagerduty look")
         if self.subscription is not None and not self.polls:
-            watching = self._repeat(self.subscription.check_subscription, self.watch_every)
-            self._tasks.append(asyncio.create_task(watching, name="pagerduty subscription"))
+            self._begin_repeating(self.subscription.check_subscription, self.watch_every, "pagerduty subscription")
 
     async def stop(self, seconds: float = 3.0) -> None:
         """Send what is due, for at most so many seconds, and close; the rest waits in the outbox."""
@@ -121,19 +120,9 @@ class PagerDutyParts:
                     raise  # nothing else says what the page is about
         return alarm
 
-    async def _repeat(self, do: Look, every: timedelta) -> None:
-        said = ""
-        while True:
-            try:
-                await do()
-                said = ""
-            except (PagerDutyFailed, LedgerError) as error:
-                if said != (sentence := one_line(str(error), 300)):
-                    self.log("pagerduty_look_failed", error=sentence)
-                said = sentence
-            except Exception as bug:  # noqa: BLE001 - the loop has to go on, whatever a look raises
-                self.log("pagerduty_look_failed", error=one_line(repr(bug), 300), kind=type(bug).__name__)
-            await asyncio.sleep(every.total_seconds())
+    def _begin_repeating(self, do: Look, every: timedelta, name: str) -> None:
+        work = repeat(do, every.total_seconds(), self.log, "pagerduty_look_failed")
+        self._tasks.append(asyncio.create_task(work, name=name))
 
 
 def pagerduty_parts(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 
 from bot.app.factories import now
@@ -10,8 +9,8 @@ from bot.chat.cards import ChatCards
 from bot.chat.decisions import Decisions
 from bot.chat.poster import Poster
 from bot.domain.contracts import Log
-from bot.domain.errors import LedgerError
 from bot.engine import Engine
+from bot.response.repeating import repeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +29,12 @@ class Upkeep:
 
     async def run(self) -> None:
         """Do so until cancelled."""
-        while True:
-            try:
-                await self.decisions.resume_unfinished()
-                await self.cards.resume_storms()
-                await self.cards.remind(now(), self.engine.mine)
-                if posts := await self.poster.sweep():
-                    self.log("taken_up", posts=posts)
-            except LedgerError as error:
-                self.log("ledger_unavailable", error=str(error))
-            await asyncio.sleep(self.every)
+        await repeat(self.do_once, self.every, self.log, "upkeep_failed")
+
+    async def do_once(self) -> None:
+        """Do so once. Raises: LedgerError."""
+        await self.decisions.resume_unfinished()
+        await self.cards.resume_storms()
+        await self.cards.remind(now(), self.engine.mine)
+        if posts := await self.poster.sweep():
+            self.log("taken_up", posts=posts)

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
+
+from bot.domain.contracts import Log
+from bot.response.repeating import repeat
 
 
 class WhileServing:
-    """Runs in a task, from the start of the bot to its end: a `Serves` of `bot/seats.py`, to which nobody posts."""
+    """Takes turns in a task, from the start of the bot to its end: a `Serves` of `bot/seats.py`, to which nobody posts.
+
+    Shape: `named` is the task, `every` the seconds between turns, `failed` what is logged where one raises.
+    """
 
     posts: Sequence[tuple[str, Any]] = ()
-    named = ""  # the task, in the log
+    named: ClassVar[str]
+    every: ClassVar[float]
+    failed: ClassVar[str]
+    log: Log
     _running: asyncio.Task[None] | None = None
 
-    async def run(self) -> None:
-        """Go on until cancelled."""
+    async def turn(self) -> None:
+        """Do what is due."""
         raise NotImplementedError
 
     async def start(self) -> None:
         """Begin."""
-        self._running = asyncio.create_task(self.run(), name=self.named)
+        self._running = asyncio.create_task(repeat(self.turn, self.every, self.log, self.failed), name=self.named)
 
     async def stop(self) -> None:
         """End; what is broken off is done again by the next program."""

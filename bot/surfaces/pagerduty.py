@@ -7,7 +7,6 @@ answer nor a restart makes a second note. Nothing here ever changes the status o
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -16,13 +15,14 @@ from typing import Any, TypeAlias
 
 from bot.chat.remembered import BoundedDict
 from bot.domain.contracts import Clock, Log
-from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable
+from bot.domain.errors import PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
 from bot.domain.pagerduty import Note, OutgoingAlert
 from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
 from bot.ledger import Ledger, Outbox
+from bot.response.repeating import repeat
 from bot.sources.pagerduty_client import PagerDutyClient
 from bot.surfaces import PAGES
 from bot.surfaces.pagerduty_note import facts, is_read, mark, note_text, pages_of, unfixed_alert, without_head
@@ -95,19 +95,7 @@ class PagerDutySurface:
 
     async def run(self) -> None:
         """Send what waits, until cancelled."""
-        unavailable = False
-        while True:
-            try:
-                await self.send_due()
-                unavailable = False
-            except LedgerError as error:
-                if not unavailable:
-                    self.log("outbox_unavailable", error=one_line(str(error)))
-                unavailable = True
-            self._wake.clear()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS):
-                    await self._wake.wait()
+        await repeat(self.send_due, LOOK_SECONDS, self.log, "pagerduty_failed", self._wake)
 
     async def send_due(self) -> int:
         """Send what is due, in order; return how many posts PagerDuty took.

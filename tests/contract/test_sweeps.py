@@ -82,21 +82,21 @@ async def test_each_slot_is_swept_once_news_waits_for_the_morning_and_urgent_har
         for replica in (ours, other):
             replica.leases.beat.now()
         for replica in (ours, other, ours, other):
-            await replica.sweeps.run_due_sweeps()
+            await replica.sweeps.turn()
         assert desk.runs == 1, "one slot, one sweep"
         assert ours.told == other.told == [], "it is night, and nothing is urgent"
         for _ in range(4):
             clock[0] += EVERY
             desk.dying += 3_000
-            await other.sweeps.run_due_sweeps()
-            await ours.sweeps.run_due_sweeps()
+            await other.sweeps.turn()
+            await ours.sweeps.turn()
         assert desk.runs == 5
         (urgent,) = other.told
         assert urgent.is_urgent
         assert urgent.new == {LEAK: ("gpu-1",)}
         clock[0] += EVERY
         desk.dying += 3_000
-        await ours.sweeps.run_due_sweeps()
+        await ours.sweeps.turn()
         assert ours.told == [], "what the other told is told, and harm is not at half the time"
         assert len(ReadingStore(database).looks.now("gpu-1", LEAK)) == 6
 
@@ -105,11 +105,11 @@ async def test_news_of_the_night_is_told_in_the_morning_and_once(database_url: s
     clock, desk = [AT_NIGHT], Desk()
     with Database.open(database_url) as database:
         ours = Replica(database, "a", desk, clock)
-        await ours.sweeps.run_due_sweeps()
+        await ours.sweeps.turn()
         assert (desk.runs, ours.told) == (1, []), "it is night"
         clock[0] += timedelta(hours=9)
         for _ in range(2):
-            await ours.sweeps.run_due_sweeps()
+            await ours.sweeps.turn()
             clock[0] += EVERY
         assert desk.runs == 3
         assert [found.new for found in ours.told] == [{LEAK: ("gpu-1",)}]
@@ -122,10 +122,10 @@ async def test_a_sweep_that_a_dead_program_had_begun_is_taken_over(database_url:
         dead.leases.beat.now()
         (sweep,) = scheduled((SAID,), PLAYBOOK)
         assert ChatRequestStore(dead.leases).keep.now(f"sweep-{sweep.name}-{sweep.slot(clock[0])}")
-        await heir.sweeps.run_due_sweeps()
+        await heir.sweeps.turn()
         assert desk.runs == 0
         dead.leases.leave.now()
-        await heir.sweeps.run_due_sweeps()
+        await heir.sweeps.turn()
         assert desk.runs == 1
         assert len(heir.told) == 1
 
@@ -135,8 +135,8 @@ async def test_a_sweep_that_means_no_node_is_logged_and_not_tried_again_in_its_s
     desk.fails = True
     with Database.open(database_url) as database:
         ours = Replica(database, "a", desk, clock)
-        await ours.sweeps.run_due_sweeps()
-        await ours.sweeps.run_due_sweeps()
+        await ours.sweeps.turn()
+        await ours.sweeps.turn()
         assert ours.lines == ["sweep_failed"]
 
 
@@ -145,7 +145,7 @@ async def test_nodes_that_could_not_be_asked_hide_no_news_of_the_others(database
     desk.lacks_a_key = True
     with Database.open(database_url) as database:
         ours = Replica(database, "a", desk, clock)
-        await ours.sweeps.run_due_sweeps()
+        await ours.sweeps.turn()
         assert ours.lines == ["sweep_failed", "swept"]
         assert [found.new for found in ours.told] == [{LEAK: ("gpu-1",)}]
 
@@ -156,7 +156,7 @@ async def test_what_was_kept_and_cannot_be_read_is_as_nothing_told(database_url:
         ours = Replica(database, "a", desk, clock)
         (sweep,) = scheduled((SAID,), PLAYBOOK)
         await SweepStore(database).store_digest(sweep.name, json.dumps({"nodes": 7}))
-        await ours.sweeps.run_due_sweeps()
+        await ours.sweeps.turn()
         assert len(ours.told) == 1
 
 

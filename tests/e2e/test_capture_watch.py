@@ -79,15 +79,15 @@ async def test_a_serving_bot_looks_by_itself_and_says_what_it_found(patient: Pat
     keeper = CapturePoller(
         RollingWatch(patient.control()), Directory(patient.node), turns, lambda event, **_: said.append(event)
     )
-    await keeper.look_at_each()
+    await keeper.turn()
     assert said == ["capture_caught"]
     patient.sshd.stop()
-    await keeper.look_at_each()
-    await keeper.look_at_each()
+    await keeper.turn()
+    await keeper.turn()
     assert said == ["capture_caught", "capture_unread"], "the same is said once"
     patient.sshd.start()
     await patient.stopped(capture)
-    await keeper.look_at_each()
+    await keeper.turn()
     assert said[-1] == "capture_ended"
 
 
@@ -107,14 +107,14 @@ async def test_of_two_programs_one_looks_and_the_other_goes_on_when_it_is_gone(p
 
     (one, leases), (other, _) = program("one"), program("other")
     for keeper in (one, other, one):
-        await keeper.look_at_each()
+        await keeper.turn()
     assert heard == ["one", "one"]
     leases.leave.now()
-    await other.look_at_each()
+    await other.turn()
     assert heard == ["one", "one", "other"]
     await patient.stopped(capture)
-    await other.look_at_each()
-    await one.look_at_each()
+    await other.turn()
+    await one.turn()
     assert heard == ["one", "one", "other", "other"], "what is over is looked at by nobody"
 
 

@@ -56,23 +56,12 @@ class CapturePoller(WhileServing):
     log: Log
     hears: Callable[[CaptureLookResult], Awaitable[object]] | None = None
     _said: dict[str, str] = field(default_factory=dict)
-    named = "captures"
+    named, every, failed = "captures", EVERY_SECONDS, "captures_failed"
 
-    async def run(self) -> None:
-        """Look until cancelled."""
-        while True:
-            await asyncio.sleep(EVERY_SECONDS)
-            await self.look_at_each()
-
-    async def look_at_each(self) -> None:
+    async def turn(self) -> None:
         """Look at each capture that nobody else looks at, in turn, until it was told that it is over."""
-        try:
-            captures = (await self.watch.control.all()).values()
-            ours = [rolling for rolling in captures if await self.turns.take(rolling.id, rolling.is_over)]
-        except ZombieError as error:
-            self.log("captures_unread", error=one_line(str(error)))
-            return
-        for rolling in ours:
+        captures = (await self.watch.control.all()).values()
+        for rolling in [rolling for rolling in captures if await self.turns.take(rolling.id, rolling.is_over)]:
             await self._look_at(rolling)
 
     async def _look_at(self, rolling: RollingCapture) -> None:

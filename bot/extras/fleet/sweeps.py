@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -15,7 +14,7 @@ from bot.causes import CAUSES
 from bot.chat.document import Block, Document, Paragraph, Title, bullets, clipped, small
 from bot.domain.contracts import Clock, Log
 from bot.domain.duration import is_in_day_span, span_words
-from bot.domain.errors import LedgerError, UsageError
+from bot.domain.errors import UsageError
 from bot.domain.growth import CountSample, Growth, growth
 from bot.domain.json_form import NotOfForm, read, to_json_types
 from bot.domain.playbook import Playbook
@@ -172,24 +171,15 @@ class SweepScheduler(WhileServing):
     tells: Tells
     now: Clock
     log: Log
-    named = "scheduled sweeps"
+    named, every, failed = "scheduled sweeps", LOOKS_EVERY, "sweep_failed"
 
-    async def run(self) -> None:
-        """Run due sweeps until cancelled."""
-        while True:
-            await self.run_due_sweeps()
-            await asyncio.sleep(LOOKS_EVERY)
-
-    async def run_due_sweeps(self) -> None:
+    async def turn(self) -> None:
         """Run each due sweep that no other program runs or ran."""
         for sweep in self.sweeps:
             key = f"sweep-{sweep.name}-{sweep.slot(self.now())}"
-            try:
-                if await self.chat_requests.keep(key):
-                    await self._run_sweep(sweep, key)
-                    await self.chat_requests.mark_done(key)
-            except LedgerError as no:
-                self.log("ledger_unavailable", error=str(no))
+            if await self.chat_requests.keep(key):
+                await self._run_sweep(sweep, key)
+                await self.chat_requests.mark_done(key)
 
     async def _run_sweep(self, sweep: ScheduledSweep, key: str) -> None:
         try:

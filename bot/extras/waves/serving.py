@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,6 @@ from bot.app.while_serving import WhileServing
 from bot.chat.context import ChatContext
 from bot.chat.people import ChatApproverLookup
 from bot.domain.contracts import Log, Seconds
-from bot.domain.errors import LedgerError
 from bot.domain.node import Node
 from bot.engine.job_queue import JobQueue
 from bot.extras.waves.chat_cards import PlansFile, WaveCards
@@ -81,14 +79,15 @@ def files(bot: Bot) -> tuple[PlansFile, ...]:
 class WaveKeeper(WhileServing):
     """Runs every wave without another live owner, while the bot serves."""
 
-    named = "waves"
+    named, every, failed = "waves", LOOKS_EVERY, "waves_failed"
 
     def __init__(self, run: WaveRun, waves: WaveStore, leases: Leases, log: Log, clock: Seconds) -> None:
         self._run = run
         self._clock = clock
         self._waves = waves
         self._leases = leases
-        self._log = log
+        self.log = log
+        self._looked = -ORPHANS_EVERY
         self._work = JobQueue(self._carry_on, 4, clock, log, "wave_failed", "wave")
 
     async def drain(self, seconds: float) -> None:
@@ -96,24 +95,16 @@ class WaveKeeper(WhileServing):
         await self.stop()
         await self._work.finish(seconds)
 
-    async def run(self) -> None:
-        """Look for waves until cancelled."""
-        unavailable, looked = "", -ORPHANS_EVERY
-        while True:
-            try:
-                if self._clock() - looked >= ORPHANS_EVERY:
-                    await self._run.service.end_orphans()
-                    looked = self._clock()
-                for wave in await self._waves.ids(only_open=True):
-                    if not self._work.is_scheduled(wave):
-                        self._work.schedule(wave)
-                unavailable = ""
-            except LedgerError as error:
-                if unavailable != error.sentence:
-                    self._log("ledger_unavailable", error=error.sentence)
-                unavailable = error.sentence
-            self._work.begin()
-            await asyncio.sleep(LOOKS_EVERY)
+    async def turn(self) -> None:
+        """Look for waves, and begin what is due; what is known goes on also where no other can be found."""
+        self._work.begin()
+        if self._clock() - self._looked >= ORPHANS_EVERY:
+            await self._run.service.end_orphans()
+            self._looked = self._clock()
+        for wave in await self._waves.ids(only_open=True):
+            if not self._work.is_scheduled(wave):
+                self._work.schedule(wave)
+        self._work.begin()
 
     async def _carry_on(self, wave: str) -> float | None:
         if not await self._leases.take(wave):  # only avoids double work

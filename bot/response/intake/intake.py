@@ -7,7 +7,6 @@ holder of the group's lease goes on from there.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -28,6 +27,7 @@ from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
 from bot.response.intake.alert_recorder import MOST_OPTIONS, AlertRecorder, IncidentSeed, group_name
 from bot.response.intake.routing import NamedNodes, NamePlaces, Names, Routes
+from bot.response.repeating import repeat
 
 AT_ONCE = 16
 LOOK_SECONDS = 1.0
@@ -73,30 +73,20 @@ class Intake:
     person_of: PersonOf | None = field(default=None, kw_only=True)
     _names: Names | None = field(default=None, init=False)
     _underway: dict[str, asyncio.Task[None]] = field(default_factory=dict, init=False)
-    _unavailable: str = field(default="", init=False)
 
     async def run(self) -> None:
         """Handle what is in the inbox, until cancelled."""
-        while True:
-            self.arrivals.clear()
-            await self.start_waiting_deliveries()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS):
-                    await self.arrivals.wait()
+        await repeat(self.start_waiting_deliveries, LOOK_SECONDS, self.log, "intake_failed", self.arrivals)
 
     async def start_waiting_deliveries(self) -> int:
-        """Begin with waiting deliveries, as far as there is room; return how many."""
+        """Begin with waiting deliveries, as far as there is room; return how many.
+
+        Raises: LedgerError when the inbox cannot be asked.
+        """
         room = AT_ONCE - len(self._underway)
         if room <= 0:
             return 0
-        try:
-            kept = await self.inbox.claim(room, frozenset(self._underway))
-            self._unavailable = ""
-        except LedgerError as error:
-            if self._unavailable != (sentence := one_line(str(error))):
-                self.log("ledger_unavailable", error=sentence)
-            self._unavailable = sentence
-            return 0
+        kept = await self.inbox.claim(room, frozenset(self._underway))
         for waiting in kept:
             name = waiting.delivery.key
             task = asyncio.create_task(self._handle_or_retry(waiting), name=f"delivery {name}")

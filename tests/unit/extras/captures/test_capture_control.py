@@ -364,7 +364,7 @@ def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
     known: Any = None
     turns: Any = Turns()
     keeper = CapturePoller(watch, known, turns, lambda event, **fields: logged.append((event, fields)), hears)
-    asyncio.run(keeper.look_at_each())
+    asyncio.run(keeper.turn())
     assert logged == [("capture_unread", {"capture": "a", "node": "a", "error": "no such number"})]
     assert len(heard) == 1
 
