@@ -171,7 +171,7 @@ def _healed(row: ProvenRow | str) -> str:
 
 
 def _part(probe: Probe, old: str | None, words: Mapping[str, str]) -> str:
-    fields = fields_of(probe.reading)  # type: ignore[arg-type]  # a class is hashable
+    fields = fields_of(probe.reading)
     if not fields:
         return ""
     intro = old.partition("\n| ")[0] if old else f"## {probe.name}\n\n{probe.title[0].upper()}{probe.title[1:]}.\n"

@@ -27,11 +27,11 @@ from bot.domain.safe_text import one_line
 from bot.domain.three_valued_logic import Unknown
 from bot.domain.verdict import Confidence, Evidence, Finding, HalfRead, RuledOut, Status, Undecided
 from bot.library.assembly import threshold_fault, without_decimal_point
-from bot.library.cause_language import CauseLanguage, Form, Function, Scope, Words
 from bot.library.checker import check
 from bot.library.document import Document, read_document_file
-from bot.library.expressions import CheckedExpression, ExpressionError
-from bot.library.kinds import Many, Record, ValueKind
+from bot.library.functions import OF_SEVERAL, Function
+from bot.library.kinds import Many, Record, ValueKind, shapes_of
+from bot.library.language import CheckedExpression, ExpressionError, Form, Language, Scope, Words
 from bot.library.shapes import CauseFile
 from bot.probes import PROBES
 from bot.probes.cpu import CpuReading, HeldCore
@@ -140,6 +140,7 @@ def _number_after(snapshot: Snapshot, text: str, word: str) -> Any:
 _COUNTS = {"hours": ValueKind.NUMBER, "minutes": ValueKind.NUMBER, "timed": ValueKind.TRUTH}
 _LOG = ("kernel_log", "host")
 FUNCTIONS: Mapping[str, Function] = {
+    **OF_SEVERAL,
     "log": Function(
         (ValueKind.TEXT,),
         _EVENTS,
@@ -305,7 +306,12 @@ class Declared:
         return (HalfRead if open_[0].half_read else Undecided)(self.name, open_[0].because)
 
 
-WORDS = Words({name: probe.reading for name, probe in PROBES.items()}, FUNCTIONS, FORMATS)
+WORDS = Words(
+    {name: shapes_of(probe.reading) for name, probe in PROBES.items()},  # type: ignore[arg-type]  # a class is hashable
+    FUNCTIONS,
+    FORMATS,
+    "see docs/causes.md for what a cause's file may use",
+)
 
 
 def read_cause(path: Path) -> Cause:
@@ -330,7 +336,7 @@ class _CauseReader:
         self._shape = shape
         self._document = document
         self._problems = problems
-        self._language = CauseLanguage(WORDS, shape.thresholds or {})
+        self._language = Language(WORDS, shape.thresholds or {})
         self._used = dict.fromkeys(each.unread for each in shape.otherwise if each.unread)
 
     def cause(self) -> Cause:

@@ -181,7 +181,7 @@ def run_fields(arguments: argparse.Namespace) -> int:
             f"There is no probe “{one_line(arguments.probe, 60)}”.", did_you_mean(arguments.probe, sorted(PROBES))
         )
     for name in sorted(PROBES) if arguments.probe is None else [arguments.probe]:
-        for field, kind in fields_of(PROBES[name].reading).items():  # type: ignore[arg-type]  # a class is hashable
+        for field, kind in fields_of(PROBES[name].reading).items():
             print(f"{name}.{field}  {kind.value}")
     return 0
 

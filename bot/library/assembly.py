@@ -15,7 +15,7 @@ from bot.domain.problems import Problems
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Confidence, Status
 from bot.library.document import Document
-from bot.library.kinds import ValueKind
+from bot.library.kinds import ValueKind, kinds_of
 from bot.library.remedies import remedy_fault
 from bot.library.shapes import CauseShape, ConditionShape, PlaybookShape
 
@@ -296,7 +296,8 @@ class _Assembly:
         return tuple(found.values())
 
     def _condition(self, shape: ConditionShape, probes: Mapping[str, Probe], index: int) -> Condition | None:
-        from bot.library.expressions import ExpressionError, read_expression
+        from bot.library.conditions import read_condition
+        from bot.library.language import ExpressionError
 
         if shape.status is None:
             for key in ("cause", "confidence"):
@@ -304,9 +305,9 @@ class _Assembly:
                     self._add_problem(
                         f"{shape.name} has a {key} and no status; add status: degraded", "conditions", index, key
                     )
-        known_fields = {name: self.own_kinds.get(name) or probe.reading for name, probe in probes.items()}
+        known_fields = {name: self.own_kinds.get(name) or kinds_of(probe.reading) for name, probe in probes.items()}  # type: ignore[arg-type]  # a class is hashable
         try:
-            expression = read_expression(
+            expression = read_condition(
                 shape.when, known_fields, {*self._known_probes, *self.own_kinds} - known_fields.keys()
             )
         except ExpressionError as error:

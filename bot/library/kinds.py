@@ -20,6 +20,7 @@ class ValueKind(enum.Enum):
     TRUTH = "a yes or no"
     TEXTS = "a list of texts"
     NUMBERS = "a list of numbers"
+    OTHER = "not a number, a text or a yes or no"  # what is there, and expressions cannot use
 
 
 _KINDS: Mapping[frozenset[Any], ValueKind] = {
@@ -60,16 +61,29 @@ class Many:
 Shape: TypeAlias = ValueKind | Record | Many  # what a value in a cause's file can be
 
 
-def kind_of(annotation: Any) -> ValueKind | None:
-    """Return the kind of a field with this annotation, None if conditions cannot use it.
+def item_shape(shape: Shape) -> Shape | None:
+    """Return the shape of one of several, None if it is not several."""
+    match shape:
+        case Many(of=record):
+            return record
+        case ValueKind.TEXTS:
+            return ValueKind.TEXT
+        case ValueKind.NUMBERS:
+            return ValueKind.NUMBER
+        case _:
+            return None
 
-    Example: `int | None` is a number, `Mapping[str, int]` has no kind.
+
+def kind_of(annotation: Any) -> ValueKind:
+    """Return the kind of a field with this annotation.
+
+    Example: `int | None` is a number, `Mapping[str, int]` is something else.
     """
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         members = frozenset(typing.get_args(annotation)) - {type(None)}
     else:
         members = frozenset({annotation})
-    return _KINDS.get(members)
+    return _KINDS.get(members, ValueKind.OTHER)
 
 
 def _annotations(reading: type[Any]) -> Mapping[str, Any]:
@@ -83,27 +97,24 @@ def _annotations(reading: type[Any]) -> Mapping[str, Any]:
 
 
 @cache
+def kinds_of(reading: Any) -> Mapping[str, ValueKind]:
+    """Return the kinds of a reading's public fields and properties, as conditions see them."""
+    return {name: kind_of(annotation) for name, annotation in _annotations(reading).items()}
+
+
 def fields_of(reading: type[Any]) -> Mapping[str, ValueKind]:
-    """Return the public fields and properties of a reading's type that conditions can use."""
-    kinds = {name: kind_of(annotation) for name, annotation in _annotations(reading).items()}
-    return {name: kind for name, kind in kinds.items() if kind is not None}
+    """Return those that conditions can use."""
+    return {name: kind for name, kind in kinds_of(reading).items() if kind is not ValueKind.OTHER}  # type: ignore[arg-type]  # a class is hashable
 
 
 @cache
 def shapes_of(reading: Any) -> Mapping[str, Shape]:
-    """Return what a cause's file can use of a reading or a part of one: also spans and times, in seconds, and parts."""
-    shapes = {name: shape_of(annotation) for name, annotation in _annotations(reading).items()}
-    return {name: shape for name, shape in shapes.items() if shape is not None}
+    """Return what a cause's file sees of a reading or a part of one: also spans and times, in seconds, and parts."""
+    return {name: shape_of(annotation) for name, annotation in _annotations(reading).items()}
 
 
-def all_attributes(reading: type[Any]) -> frozenset[str]:
-    """Return every public name of a reading's type, usable in conditions or not."""
-    named = {field.name for field in fields(reading)} if is_dataclass(reading) else set()
-    return frozenset(name for name in {*dir(reading), *named} if not name.startswith("_"))
-
-
-def shape_of(annotation: Any) -> Shape | None:
-    """Return the shape of a value with this annotation, None if causes' files cannot use it."""
+def shape_of(annotation: Any) -> Shape:
+    """Return the shape of a value with this annotation, as causes' files see it."""
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         first, *others = [each for each in typing.get_args(annotation) if each is not type(None)]
         return shape_of(first) if not others else kind_of(annotation)

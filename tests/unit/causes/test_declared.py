@@ -15,7 +15,7 @@ from bot.causes.declared import FORMATS, FUNCTIONS, read_cause
 from bot.domain.cause import Cause, CauseResult, Tuning
 from bot.domain.errors import PlaybookError
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
-from bot.library.cause_language import OF_ANY
+from bot.library.language import AS_WRITTEN
 from bot.library.shapes import CauseFile, EvidenceShape, OtherwiseShape
 from bot.probes.conntrack import ConntrackReading
 from bot.probes.ebs import EbsReading, Volume
@@ -161,7 +161,7 @@ def test_numbers_are_written_as_people_read_them(tmp_path: Path) -> None:
         ("evidence:\n  - {says: it is so}\n", "6: it uses no reading, so it is seen always or never"),
         ("evidence:\n  - {says: so, when: contrack.count > 1}\n", '6: when: "contrack" is not a probe. Did you mean'),
         ("evidence:\n  - {says: so, when: conntrack.cnt > 1}\n", '6: when: conntrack has no field "cnt". Did you mean'),
-        ("evidence:\n  - {says: so, when: conntrack.count}\n", "6: when: conntrack.count is a number, and a condition"),
+        ("evidence:\n  - {says: so, when: conntrack.count}\n", "6: when: its value is a number; a condition is a yes"),
         ("evidence:\n  - {says: '{conntrack.count:kg}'}\n", '6: says: there is no format "kg"'),
         ("evidence:\n  - {says: '{conntrack.loaded}'}\n", "6: says: conntrack.loaded is a yes or no, which cannot be"),
         ("evidence:\n  - {says: 'a \\\\ {conntrack.count}'}\n", "6: says: a sentence has no backslash"),
@@ -254,7 +254,7 @@ def test_cause_of_ones_own_is_begun_and_checked(tmp_path: Path, capsys: pytest.C
 
 def test_page_names_every_key_function_and_format() -> None:
     keys = [field.name for kind in (CauseFile, EvidenceShape, OtherwiseShape) for field in dataclasses.fields(kind)]
-    named: Mapping[str, Any] = {**FUNCTIONS, **OF_ANY}
+    named: Mapping[str, Any] = {**FUNCTIONS, **AS_WRITTEN}
     assert [key for key in keys if f"`{key}`" not in PAGE] == []
     assert [name for name in named if not re.search(rf"[`{{]{name}\(", PAGE)] == []
     assert [name for name in FORMATS if name and not re.search(rf"`{re.escape(name)}[` ]", PAGE)] == []

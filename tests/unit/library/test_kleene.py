@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from bot.domain.probe import CustomReading, Unread
 from bot.domain.three_valued_logic import Truth, Unknown
-from bot.library.expressions import ExpressionError, read_expression
+from bot.library.conditions import read_condition
 from bot.library.kinds import ValueKind
+from bot.library.language import ExpressionError
 from tests.examples import up_to
 from tests.unit.library.tables import snapshot
 
@@ -25,7 +26,7 @@ FIELDS = {
 def holds(text: str, **values: Any) -> Truth:
     """What an expression over x.a … x.t comes to when these fields were read and no others."""
     given_values = {name: value for name, value in values.items() if not isinstance(value, Unknown)}
-    expression = read_expression(text, {"x": FIELDS, "y": FIELDS})
+    expression = read_condition(text, {"x": FIELDS, "y": FIELDS})
     return expression.holds(snapshot({"x": CustomReading("x", given_values), "y": Unread("y", "it is missing")}))
 
 
@@ -166,7 +167,7 @@ def test_what_cannot_be_worked_out_decides_nothing_that_is_decided() -> None:
 
 
 def test_probe_that_was_not_asked_is_unknown() -> None:
-    value = read_expression("x.n > 1", {"x": FIELDS}).holds(snapshot({}))
+    value = read_condition("x.n > 1", {"x": FIELDS}).holds(snapshot({}))
     assert value == Unknown("x was not asked")
 
 

@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.library.expressions import LONGEST, ExpressionError, read_expression
-from bot.library.kinds import ValueKind, all_attributes, fields_of
+from bot.library.conditions import read_condition
+from bot.library.kinds import ValueKind, fields_of, kinds_of
+from bot.library.language import LONGEST, ExpressionError
 from bot.probes import PROBES
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.kernel_log import KernelLogReading
 from tests.examples import up_to
 from tests.unit.library.tables import snapshot
 
-READINGS: dict[str, Any] = {name: probe.reading for name, probe in PROBES.items()}
+READINGS: dict[str, Any] = {name: kinds_of(probe.reading) for name, probe in PROBES.items()}  # type: ignore[arg-type]  # a class is hashable
 
 
 @pytest.mark.parametrize(
@@ -87,21 +88,21 @@ READINGS: dict[str, Any] = {name: probe.reading for name, probe in PROBES.items(
 )
 def test_slip_is_told_with_what_would_be_right(text: str, says: str | None) -> None:
     if says is None:  # a comment swallows what stands on the next line of a folded text: still one expression
-        assert read_expression(text, READINGS).probes == ("cgroups",)
+        assert read_condition(text, READINGS).probes == ("cgroups",)
         return
     with pytest.raises(ExpressionError) as refused:
-        read_expression(text, READINGS)
+        read_condition(text, READINGS)
     assert says in str(refused.value)
 
 
 def test_probe_that_is_there_and_not_asked_is_told_so() -> None:
     with pytest.raises(ExpressionError, match="reclaim is not read by this playbook; add it to probes"):
-        read_expression("reclaim.memory_full_avg10 > 1", {"cpu": READINGS["cpu"]}, {"reclaim"})
+        read_condition("reclaim.memory_full_avg10 > 1", {"cpu": READINGS["cpu"]}, {"reclaim"})
 
 
 def test_expression_tells_the_probes_it_looks_at_in_order() -> None:
     text = "units.systemd and (cgroups.dying > 1 or cpu.sys_percent > 1)\n  and cgroups.alive > 1"
-    assert read_expression(text, READINGS).probes == ("units", "cgroups", "cpu")
+    assert read_condition(text, READINGS).probes == ("units", "cgroups", "cpu")
 
 
 def test_fields_and_properties_of_readings_can_be_used() -> None:
@@ -111,14 +112,14 @@ def test_fields_and_properties_of_readings_can_be_used() -> None:
     assert usable["mode"] is ValueKind.TEXT
     assert usable["source"] is ValueKind.TEXTS
     assert "siblings" not in usable
-    assert "siblings" in all_attributes(CgroupsReading)
+    assert kinds_of(CgroupsReading)["siblings"] is ValueKind.OTHER
     assert fields_of(KernelLogReading)["kinds"] is ValueKind.TEXTS
     assert "of" not in fields_of(KernelLogReading)
 
 
 @pytest.mark.parametrize("probe", sorted(READINGS))
 def test_every_reading_has_something_that_conditions_can_use(probe: str) -> None:
-    usable = fields_of(READINGS[probe])
+    usable = fields_of(PROBES[probe].reading)
     assert usable
     assert not any(name.startswith("_") for name in usable)
 
@@ -126,8 +127,10 @@ def test_every_reading_has_something_that_conditions_can_use(probe: str) -> None
 def test_condition_over_a_real_reading_holds() -> None:
     reading = CgroupsReading(mode="v1", dying=68_680, alive=240, counter="num_cgroups")
     look = snapshot({"cgroups": reading})
-    assert read_expression("cgroups.dying > 1000 and cgroups.mode == 'v1'", READINGS).holds(look) is True
-    unknown = read_expression("cgroups.growth > 0", READINGS).holds(look)
+    assert read_condition("cgroups.dying > 1000 and cgroups.mode == 'v1'", READINGS).holds(look) is True
+    assert read_condition("cgroups.source or not cgroups.source", READINGS).holds(look) is True
+    assert read_condition("cgroups.source", READINGS).holds(look) is False
+    unknown = read_condition("cgroups.growth > 0", READINGS).holds(look)
     assert not isinstance(unknown, bool)
     assert unknown.because == "cgroups.growth is not reported by this node"
 
@@ -172,7 +175,7 @@ _ATTACKS = [
 def test_nothing_gets_out_and_nothing_takes_long(text: str) -> None:
     began = time.process_time()
     with contextlib.suppress(ExpressionError):
-        read_expression(text, READINGS).holds(
+        read_condition(text, READINGS).holds(
             snapshot({"cgroups": CgroupsReading("v1", 5, 5, "x"), "host": READINGS["host"]})
         )
     assert time.process_time() - began < 0.5
@@ -196,15 +199,15 @@ def test_nothing_gets_out_and_nothing_takes_long(text: str) -> None:
 def test_deep_and_long_texts_are_read_or_refused_at_once(text: str) -> None:
     began = time.process_time()
     with contextlib.suppress(ExpressionError):
-        read_expression(text, READINGS).holds(snapshot({"cgroups": CgroupsReading("v1", 5, 5, "x")}))
+        read_condition(text, READINGS).holds(snapshot({"cgroups": CgroupsReading("v1", 5, 5, "x")}))
     assert time.process_time() - began < 0.5
 
 
 def test_length_is_bounded() -> None:
     text = "cgroups.dying > 1"
-    read_expression(text + " or cgroups.dying > 1" * 23, READINGS)
+    read_condition(text + " or cgroups.dying > 1" * 23, READINGS)
     with pytest.raises(ExpressionError, match=f"{LONGEST} is the most"):
-        read_expression(text + " or cgroups.dying > 1" * 24, READINGS)
+        read_condition(text + " or cgroups.dying > 1" * 24, READINGS)
 
 
 _SIGNS = "cgroups host .dying .kernel .__class__ ._x ( ) [ ] { } , : 'a' 1 := ** % * / - ~ < > == abs max f'{ }' \\ # ;"
@@ -219,7 +222,7 @@ _ALLOWED_TOO = (ast.Call, ast.Tuple, ast.List, ast.Load, ast.operator, ast.unary
 @settings(max_examples=up_to(500), deadline=None)
 def test_whatever_is_written_only_conditions_come_through(text: str) -> None:
     try:
-        expression = read_expression(text, READINGS)
+        expression = read_condition(text, READINGS)
     except ExpressionError:
         return
     for node in ast.walk(ast.parse(expression.text, mode="eval")):
