@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
 from bot.causes._figures import span
@@ -86,26 +86,36 @@ def ago(snapshot: Snapshot, event: KernelEvent) -> str:
     return "at an unknown time" if old is None else f"{span(old)} ago"
 
 
-def short_log_words(snapshot: Snapshot, hours: float = DAY_HOURS, errors: bool = False) -> str:
-    """Say how far the kernel log reaches back, where that is neither to the boot nor so many hours; else empty.
+def short_log(
+    snapshot: Snapshot, cause: str, kinds: Collection[str], hours: float = DAY_HOURS, errors: bool = False
+) -> ShortLog | None:
+    """Say since when lines of these kinds were read, where that is neither the boot nor so many hours; else None.
 
-    Shape: with `errors` only what the kernel itself calls errors is asked for, which may reach further back.
+    Shape: with `errors` the kernel itself calls those lines errors, which are asked for once more.
     """
     log, up = snapshot.get(KernelLogReading), uptime(snapshot)
     if isinstance(log, Unread) or up is None:
-        return ""
-    begins = log.errors_begin if errors else log.begins
-    if not begins or not -_READ_LATER <= up - begins < timedelta(minutes=min(hours * 60, _EVER_MINUTES)):
-        return ""
-    return f"the kernel log reaches back only {span(max(timedelta(0), up - begins))}"
+        return None
+    since = log.known_since(*kinds, errors=errors)
+    if not since or not -_READ_LATER <= up - since < timedelta(minutes=min(hours * 60, _EVER_MINUTES)):
+        return None
+    back = span(max(timedelta(0), up - since))
+    words = f"the kernel log reaches back only {back}"
+    if since > log.begins:
+        words = f"the kernel log has too many lines of that sort: read were those of the last {back}"
+    return ShortLog(cause, words, since=since)
 
 
 def none_told(
-    snapshot: Snapshot, cause: str, because: str, hours: float = DAY_HOURS, errors: bool = False
+    snapshot: Snapshot,
+    cause: str,
+    because: str,
+    kinds: Collection[str],
+    hours: float = DAY_HOURS,
+    errors: bool = False,
 ) -> RuledOut | ShortLog:
-    """Rule a cause out because the kernel log has no line of it; undecided where the log does not reach so far back."""
-    short = short_log_words(snapshot, hours, errors)
-    return ShortLog(cause, short) if short else RuledOut(cause, because)
+    """Rule a cause out because the kernel log has no line of these kinds; undecided where not all were read."""
+    return short_log(snapshot, cause, kinds, hours, errors) or RuledOut(cause, because)
 
 
 def lines(events: Iterable[KernelEvent], most: int = 4) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ _SAME_STALL = 180.0  # seconds: lines closer than that belong to the same stall
 _EVEN = 1.5  # ours: the longest time between two resets is at most so many times the shortest
 _OF_THE_CARD = ("nic-device-error", "nic-reset-failed", "nic-interrupt", "nic-link-down")  # no lack of CPU does these
 _COUNTER = "suspected_poll_starvation"
-_SAID = ("nic-starved", "nic-stalled", "netdev-watchdog")
+SAYS_STARVED = ("nic-starved", "nic-stalled", "netdev-watchdog")
 
 
 def says_starved(event: KernelEvent) -> bool:
@@ -79,7 +79,7 @@ def starvation(snapshot: Snapshot, hours: float) -> Starvation | None:
     events: tuple[KernelEvent, ...] = ()
     resets: tuple[KernelEvent, ...] = ()
     if not isinstance(log, Unread):
-        events = _recent.recent(snapshot, filter(says_starved, log.of(*_SAID)), hours)
+        events = _recent.recent(snapshot, filter(says_starved, log.of(*SAYS_STARVED)), hours)
         resets = _recent.recent(snapshot, log.of(*RESETS), hours)
         if not events:  # the lines before a reset may be lost; the reset's line may repeat them
             resets = tuple(reset for reset in resets if reset.reason == "nic-starved")

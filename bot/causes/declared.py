@@ -80,8 +80,8 @@ def _log_lines(
     if found and (within := _within(snapshot, found, hours, minutes, timed)):
         return within
     asked = _recent.DAY_HOURS if hours is None and minutes is None else (hours or 0) + (minutes or 0) / 60
-    short = _recent.short_log_words(snapshot, asked)
-    return Unknown(short, half_read=True) if short else ()
+    short = _recent.short_log(snapshot, "", (kind,), asked)
+    return Unknown(short.because, half_read=True) if short else ()
 
 
 def _within(

@@ -93,7 +93,7 @@ def _ruled_out_or_undecided(snapshot: Snapshot, reading: FilesystemsReading, dou
         none = f"{points} takes no writes, fstab does not want it writable, and the log shows no error"
     elif not _shut_filesystems.known_by_log_alone(reading):
         return RuledOut(NAME, none)
-    return _recent.none_told(snapshot, NAME, none, errors=True)
+    return _recent.none_told(snapshot, NAME, none, ("disk-error",), errors=True)
 
 
 CAUSE = Cause(

@@ -289,7 +289,7 @@ def _ruled_out_or_undecided(snapshot: Snapshot, tuning: Tuning, xids: Sequence[X
     beside = f"; {own[-1].says} is the application's own error" if own else ""
     answer = f"{count(len(gpus.gpus), 'GPU')} on the bus, and every GPU bound to the driver answers"
     none = f"{answer}; no GPU fault in the log{beside}"
-    return _recent.none_told(snapshot, NAME, none, tuning["recent_hours"])
+    return _recent.none_told(snapshot, NAME, none, ("gpu-error",), tuning["recent_hours"])
 
 
 CAUSE = Cause(

@@ -296,7 +296,7 @@ def _ruled_out_or_undecided(snapshot: Snapshot, waiting: tuple[Waiting, ...], tu
         # Writers to a frozen file system wait like this, as do tasks at a busy lock; the kernel logs it after two
         # minutes.
         says += ", but not for I/O as far as is known: no I/O pressure, no hung task and no disk error in the log"
-        return _recent.none_told(snapshot, NAME, says, tuning["recent_hours"])
+        return _recent.none_told(snapshot, NAME, says, ("hung-task", "disk-error"), tuning["recent_hours"])
     told = _recent.recent(snapshot, _recent.kernel_events(snapshot, "hung-task"), tuning["recent_hours"])
     if told and not isinstance(log, Unread):
         since = _recent.ago(snapshot, told[-1])
@@ -312,7 +312,7 @@ def _ruled_out_or_undecided(snapshot: Snapshot, waiting: tuple[Waiting, ...], tu
             return Undecided(NAME, because, would_decide=by_hand, worst=Status.DEGRADED)
         return RuledOut(NAME, f"the last hung task was logged {since}, and not again; nothing waits for I/O now")
     none = "no hung task and no disk error in the log, and few or no tasks wait for I/O"
-    return _recent.none_told(snapshot, NAME, none, tuning["recent_hours"])
+    return _recent.none_told(snapshot, NAME, none, ("hung-task", "disk-error"), tuning["recent_hours"])
 
 
 CAUSE = Cause(

@@ -7,9 +7,9 @@ Supports: resets of the network card after them; a core that was stuck is held i
 Refutes: a kernel log without them.
 Remedy: a reboot may be planned while it goes on: a core that was stuck is held now, or stalls came back within the last
 minutes and the next is not overdue. It clears the state and does not cure the cause. Never if the trace is in the walk
-over memory cgroups: then the cgroups are the cause, and their leaker must be stopped first. Never if the hypervisor
-takes the CPUs away, packets fill the core that was stuck, or it prints to a serial console: a reboot keeps the host and
-stops no sender. Never against _reboot_risks.
+over memory cgroups: then the cgroups are the cause, and their leaker must be stopped first. Nor if the trace was not
+read. Never if the hypervisor takes the CPUs away, packets fill the core that was stuck, or it prints to a serial
+console: a reboot keeps the host and stops no sender. Never against _reboot_risks.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if not events:
         old = f"; the last was {_recent.ago(snapshot, everything[-1])}" if everything else ""
         none = f"the kernel log has no lockup within {tuning['recent_hours']:.0f} hours{old}"
-        return _recent.none_told(snapshot, NAME, none, tuning["recent_hours"], errors=True)
+        return _recent.none_told(snapshot, NAME, none, LOCKUPS, tuning["recent_hours"], errors=True)
     host = snapshot.get(HostReading)
     is_guest = not isinstance(host, Unread) and host.is_virtual_machine
     episodes = _episodes(snapshot, events, _core_count(snapshot), is_guest, tuning)
@@ -99,9 +99,13 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if printing:
         says += "; its core prints to a serial console, and what is printed comes again after a reboot"
         evidence.append(Evidence("console-stack", "kernel_log", "the trace is in the console", _recent.lines(printing)))
+    # Silence of a trace that was not read does not say that it is in neither.
+    is_traced = last.since_boot is None or log.known_since("stack-memcg-walk", "stack-console") <= last.since_boot
     # A single stall is over by the time it is logged; only a repeated stall, or its core still held, is worth a reboot.
     goes_on = (bool(lately) and is_held) or _recurs(lately, tuning)
-    may_reboot = goes_on and not (walks or printing or stolen or flooded or isinstance(cpu, Unread))
+    if goes_on and not is_traced:
+        says += "; what its trace shows was not read, and decides on a reboot"
+    may_reboot = goes_on and is_traced and not (walks or printing or stolen or flooded or isinstance(cpu, Unread))
     if against and may_reboot:
         says = f"{sentence(says)}. {no_reboot_words(against)}"
         evidence += against

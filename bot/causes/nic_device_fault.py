@@ -188,7 +188,7 @@ def _ruled_out_or_undecided(
     none = "no device error, failed reset or time-out in the log, and no error counter rose"
     if starved:
         none = f"no device error and no failed reset; {starved}"
-    return _recent.none_told(snapshot, NAME, none, tuning["recent_hours"])
+    return _recent.none_told(snapshot, NAME, none, (*_FAULTS, *_SILENCES), tuning["recent_hours"])
 
 
 CAUSE = Cause(

@@ -75,7 +75,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     single = _recent.recent(snapshot, limited, tuning["machine_hours"])
     beside = f"; {count(len(single), 'kill')} at a cgroup's own limit, which concerns that workload" if single else ""
     none = f"nothing was killed recently for lack of the machine's memory{beside}"
-    return _recent.none_told(snapshot, NAME, none, tuning["machine_hours"], errors=True)
+    return _recent.none_told(snapshot, NAME, none, ("oom-kill",), tuning["machine_hours"], errors=True)
 
 
 def _kills(log: KernelLogReading) -> tuple[KernelEvent, ...]:

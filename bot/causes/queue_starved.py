@@ -15,7 +15,7 @@ from bot.causes import _recent
 from bot.causes._figures import percent, sentence, span
 from bot.causes._held_cores import STATISTICS_WALKERS, held_in_kernel_by, held_in_realtime
 from bot.causes._packet_waits import packet_wait_evidence
-from bot.causes._starvation import recurs, starvation
+from bot.causes._starvation import SAYS_STARVED, recurs, starvation
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
@@ -34,7 +34,8 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if isinstance(log, Unread):  # only its lines say which queue
         return Undecided(NAME, f"the kernel log was not read ({log.reason})")
     if starved is None:
-        return _recent.none_told(snapshot, NAME, "no driver tells that its poll did not run", tuning["recent_hours"])
+        none = "no driver tells that its poll did not run"
+        return _recent.none_told(snapshot, NAME, none, SAYS_STARVED, tuning["recent_hours"])
     comes_back = recurs(snapshot, starved.events, tuning["recurs_few"])
     if not (
         comes_back or starved.rose or _recent.events_surely_within(snapshot, starved.events, tuning["harm_minutes"])

@@ -35,7 +35,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     resets = _recent.recent(snapshot, log.of(*RESETS), tuning["recent_hours"])
     if not resets:
         none = "the network card was not reset within the last day"
-        return _recent.none_told(snapshot, NAME, none, tuning["recent_hours"])
+        return _recent.none_told(snapshot, NAME, none, RESETS, tuning["recent_hours"])
     timed = _timed_messages(log)
     printed = [
         (reset, near) for reset in resets if (near := _printed_near_reset(reset, timed, log, tuning)) is not None

@@ -174,10 +174,14 @@ class HalfRead(Undecided):
     __slots__ = ()
 
 
+@dataclass(frozen=True, slots=True)
 class ShortLog(HalfRead):
-    """A cause that the kernel log does not show as far back as it reaches, which is less far than was asked."""
+    """A cause that the kernel log does not show as far back as it was read, which is less far than was asked.
 
-    __slots__ = ()
+    Shape: `since` is how long after boot that is.
+    """
+
+    since: timedelta = timedelta(0)
 
 
 class LeftOut(Undecided):

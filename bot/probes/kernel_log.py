@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import ClassVar
@@ -36,10 +36,11 @@ class KernelLogReading:
     lines_seen: int
     events: tuple[KernelEvent, ...] = ()
     kinds: tuple[str, ...] = field(default=())  # every kind seen, for conditions
-    left_out: int = 0  # important lines left out: of each sort only the newest are read
+    left_out: int = 0  # important lines left out: of each sort the newest are read, and the last of each wording
     bursts: tuple[LogBurst, ...] = ()  # periods with more output than a serial line can print, oldest first
     begins: timedelta = timedelta(0)  # after boot; of an old recording it is not known
     errors_begin: timedelta = timedelta(0)  # what the kernel itself calls errors
+    rings_begin: Mapping[str, timedelta] = field(default_factory=dict)  # of those that lost the last line of a wording
 
     def of(self, *kinds: str) -> tuple[KernelEvent, ...]:
         """Return the events of these kinds, oldest first.
@@ -49,6 +50,14 @@ class KernelLogReading:
         if unknown := set(kinds).difference(table().kinds):
             raise ValueError(f"no row of the kernel log tells {', '.join(sorted(unknown))}")
         return tuple([event for event in self.events if event.kind in kinds])
+
+    def known_since(self, *kinds: str, errors: bool = False) -> timedelta:
+        """Return since when, after boot, a line of these kinds would be among the events.
+
+        Shape: with `errors` the kernel itself calls those lines errors, which are asked for once more.
+        """
+        begins = (self.rings_begin.get(ring, timedelta(0)) for ring in table().rings_of(kinds))
+        return max(self.errors_begin if errors else self.begins, *begins)
 
     @property
     def nic_resets(self) -> int:
@@ -194,9 +203,9 @@ _HAS_JOURNAL = (
     '{ [ -r $d ] || j=y; for f in $d/*; do [ -d "$f" ] && j=y; done; }; done; [ -n "$j" ]'
 )
 _END = re.compile(
-    r"-- (journal|dmesg): ([0-9]{1,12}) lines, ([0-9]{1,12}) left out"
-    r"(?:, from ([0-9]{1,10}) s, errors from ([0-9]{1,10}) s)? --"
+    r"-- (journal|dmesg): ([0-9]{1,12}) lines, ([0-9]{1,12}) left out((?:, (?:[a-z-]+ )?from [0-9]{1,10} s)*) --"
 )
+_BEGINS = re.compile(r", (?:([a-z-]+) )?from ([0-9]+) s")
 
 
 def _filter_script(program: str, origin: str, said: str, errors: str) -> tuple[str, ...]:
@@ -231,7 +240,7 @@ def parse(outputs: Outputs) -> KernelLogReading:
     end = _END.fullmatch(sent[-1])
     if end is None:
         raise CannotRead("kernel_log: the log is cut short")
-    origin, seen, left_out, *begins = end.groups("0")
+    origin, seen, left_out, reach = end.groups()
     if not int(seen):
         raise CannotRead("kernel_log: the log is empty, which never happens: it could not be read")
     begun = [line.removeprefix(BEGUN) for line in sent if line.startswith(BEGUN)]
@@ -254,8 +263,9 @@ def parse(outputs: Outputs) -> KernelLogReading:
         events = tuple(sorted((*events, *added), key=lambda event: event.since_boot or timedelta(0)))
     kinds = tuple(dict.fromkeys(event.kind for event in events))
     bursts = tuple(sorted(by_line.values(), key=lambda burst: burst.since_boot))
-    reach = (timedelta(seconds=int(at)) for at in begins)
-    return KernelLogReading(origin, int(seen), events, kinds, int(left_out), bursts, *reach)
+    begins = {name: timedelta(seconds=int(at)) for name, at in _BEGINS.findall(reach)}
+    first, errors_first = (begins.pop(name, timedelta(0)) for name in ("", "errors"))
+    return KernelLogReading(origin, int(seen), events, kinds, int(left_out), bursts, first, errors_first, begins)
 
 
 def _belongs_to_known(begun: KernelLine, events: Iterable[KernelEvent]) -> bool:

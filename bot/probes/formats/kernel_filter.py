@@ -1,7 +1,9 @@
 """What a node keeps of its kernel's log: an awk program, so that a log of any length is sent as a few lines.
 
 Source: `playbooks/tables/kernel-log.toml`. The node only filters the log, by the literals of the rows; what a line
-means is decided where it is parsed. The newest lines of each ring are kept.
+means is decided where it is parsed. The newest lines of each ring are kept, and beside them the last two of each
+wording, so that repetition pushes out no other fault. Where a ring lost a wording, the log's last line says since when
+it is whole.
 """
 
 from __future__ import annotations
@@ -10,10 +12,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from bot.probes.formats.kernel_table import KernelLogRow, KernelTable, own_table
+from bot.probes.formats.kernel_table import SITES_RING, KernelLogRow, KernelTable, own_table
 from bot.probes.formats.log_burst import COUNT, PERIOD, SUM, TELL, UNCOUNT
 
-MOST_OF_A_SORT = 80
+MOST_OF_A_SORT = 80  # the newest of a ring; and as many again beside them
+_OF_A_WORDING = 2  # what counts when it repeats is said twice
 WHOLE = "-- whole --"  # ends the log, and begins the lines that the kernel calls errors
 GRAVE = "-- grave --"  # begins those that it calls critical or worse
 BEFORE = "-- before --"  # begins the errors of an hour half a day ago
@@ -31,6 +34,9 @@ _FUNCTIONS = (
     'function says(t) { sub(/^\\[[^]]*\\](\\[[^]]*\\])? ([^ ]+ kernel: )?/, "", t); return t } '
     'function shape(t, i, r) { t = says(t); i = index(substr(t, 1, 80), ": "); '
     'r = substr(t, i + 1, 40); gsub(/[0-9a-f]+/, "#", r); return substr(t, 1, i) r } '
+    # A line's first words. A number after a word is one of many, after a colon it is a code.
+    "function wording(t) { t = substr(says(t), 1, 80); "
+    'gsub(/[A-Za-z][ #=]+[0-9]+|[0-9a-f][0-9a-f][0-9a-f][0-9a-f]+/, "#", t); return substr(t, 1, 60) } '
 )
 # The device that a driver could not start: what is said of it later, and is no failure, takes the line back.
 _UNSTARTED = (
@@ -51,7 +57,7 @@ _LEVELS = (
     'l = w; if (sub(/^kern +:(emerg|alert|crit) *: /, "")) l = 2; else sub(/^kern +:err *: /, ""); '
     "fresh = !($0 in e); if (fresh) g[++h] = $0; e[$0] = l; next } "
 )
-_TELL_UNLISTED = 'for (; j <= h && {until}; j++) if (j in m) print "<" e[g[j]] ">" g[j]; '
+_TELL_UNLISTED = 'for (; j <= h && {until}; j++) if ((n + j) in s) print "<" e[g[j]] ">" g[j]; '
 
 
 def awk_pattern(has: str) -> str:
@@ -151,12 +157,16 @@ def node_filter(table: KernelTable) -> str:
     packets = _rows_pattern(row for row in table.rows if row.run)
     run = max(row.run for row in table.rows)
     first, *others = _first_asked(table)
-    widest, unstarted = len(table.rings), next(row for row in table.rows if row.kind == "unstarted")
+    named = (*table.rings, SITES_RING)
+    rows = {row.kind: row for row in table.rows}
+    number = {kind: named.index(rows[kind].ring) + 1 for kind in ("unstarted", "oom-begun")}
+    widest = len(table.rings)
     # Of the widest ring are words of many healthy machines: what was printed half a day ago as well, give or take an
     # hour or two, is a habit of this one.
     unsay = (
-        f"for (i = 0; i < {MOST_OF_A_SORT}; i++) if (({widest}, i) in r) {{ j = r[{widest}, i]; t = shape(s[j]); "
-        "a = int(late / 3600); if ((t in before) || ((t, a - 12) in spoke) || ((t, a - 13) in spoke)) delete s[j] } "
+        f"for (i = 1; i <= n; i++) if ((i in s) && of[i] == {widest}) {{ "
+        "t = shape(s[i]); a = int(substr(s[i], 2) / 3600); "
+        "if ((t in before) || ((t, a - 12) in spoke) || ((t, a - 13) in spoke)) delete s[i] } "
     )
     begun = "|".join(table.begun)
     unlisted = (
@@ -164,15 +174,29 @@ def node_filter(table: KernelTable) -> str:
         "for (i in s) if (s[i] in e) p[s[i]]; "
         "for (j = 1; j <= h; j++) { a = substr(g[h], 2) - substr(g[j], 2); "
         f"if (a >= {BEFORE_SECONDS[0]} && a <= {BEFORE_SECONDS[1]}) before[shape(g[j])] }} "
-        f"for (j = h; j > 0 && u < {MOST_OF_A_SORT}; j--) "
-        "if (!(g[j] in p) && !(e[g[j]] == 3 && (shape(g[j]) in before)) && "
-        f"says(g[j]) !~ /^({'|'.join(table.habits)})/) {{ m[j]; u++ }} j = 1; "
+        "for (j = 1; j <= h; j++) if (!(g[j] in p) && !(e[g[j]] == 3 && (shape(g[j]) in before)) && "
+        f"says(g[j]) !~ /^({'|'.join(table.habits)})/) {{ s[n + j] = g[j]; of[n + j] = 0 }} "
+    )
+    # The newest come first. A kill that begins counts where its end is not told: of those none is kept beside.
+    thin = (
+        "for (i = n + h; i; i--) if (i in s) { c = of[i]; a = ++times[c, wording(s[i])]; "
+        f"if (++kept[c] > {MOST_OF_A_SORT} && "
+        f"(a > {_OF_A_WORDING} || c == {number['oom-begun']} || ++beside[c] > {MOST_OF_A_SORT})) {{ "
+        "if (a == 1 && !(c in lost)) lost[c] = int(substr(s[i], 2)) + 1; delete s[i]; x++ } } "
+    )
+    # What the kernel calls errors is asked of the journal by itself, and may reach further back than other lines.
+    reach = (
+        "first = from; if (h && substr(g[1], 2) + 0 < from) first = int(substr(g[1], 2)); "
+        "if (lost[0] > first) first = lost[0] < from ? lost[0] : from; "
+        f'late = from > {_BOOT_SECONDS} ? ", from " from " s, errors from " first " s" : ""; '
+        f'split("{" ".join(named)}", named, " "); '
+        'for (c = 1; c in named; c++) if (c in lost) late = late ", " named[c] " from " lost[c] " s"; '
     )
     return (
         f"{_FUNCTIONS}{_UNSTARTED}{_TIMELESS}{_LEVELS}"
         f"{{ n++; c = 0; if (n == 1) from = int(substr($0, 2)); {PERIOD}; if (b != y || n == 1) {{ {SUM} y = b; "
-        f"if ((n == 1 || substr($0, 2) - substr(last, 2) > {APART_SECONDS}) && said < {MOST_OF_A_SORT} && "
-        f"says($0) ~ /{begun}/) begun[++said] = $0 }} {COUNT} }} "
+        f"if ((n == 1 || substr($0, 2) - substr(last, 2) > {APART_SECONDS}) && "
+        f"says($0) ~ /{begun}/) begun[said++ % {MOST_OF_A_SORT}] = $0 }} {COUNT} }} "
         f"/(kernel: |\\] )({'|'.join(table.ordinary)})|{'|'.join(table.ordinary_anywhere)}/ {{ f = 0; next }} "
         # Without the host's name, which may have such a word as well.
         "{ last = $0; seen = n; "
@@ -180,22 +204,17 @@ def node_filter(table: KernelTable) -> str:
         "dead && !bad { alive() } "
         f"!bad && {' && '.join(f't !~ /{words}/' for words in others)} {{ f = 0; next }} "
         f"{{ if (/{packets}/) {{ if (++f <= {run}) c = 1 }} else {{ f = 0; "
-        + "; else ".join(
-            f"if ({_question(*words)}) c = {number}" for number, words in enumerate(ring_patterns(table), start=1)
-        )
+        + "; else ".join(f"if ({_question(*words)}) c = {at}" for at, words in enumerate(ring_patterns(table), start=1))
         + " } } "
-        f"c == {table.rings.index(unstarted.ring) + 1} && /{_rows_pattern([unstarted])}/ {{ "
+        f"c == {number['unstarted']} && /{_rows_pattern([rows['unstarted']])}/ {{ "
         'd = device(); if (d != "") { if (!(d in off)) dead++; off[d] = n } } '
-        f"c == {widest} {{ late = substr($0, 2); spoke[shape($0), int(late / 3600)] }} "
-        f"c {{ i = k[c]++ % {MOST_OF_A_SORT}; if ((c, i) in r) {{ delete s[r[c, i]]; x++ }} r[c, i] = n; s[n] = $0 }} "
-        f"END {{ if (w && n) {{ {unsay}{unlisted} for (i = 1; i <= n; i++) if (i in s) {{ "
+        f"c == {widest} {{ spoke[shape($0), int(substr($0, 2) / 3600)] }} "
+        "c { of[n] = c; s[n] = $0 } "
+        f"END {{ if (w && n) {{ {unsay}{unlisted}{thin}j = 1; for (i = 1; i <= n; i++) if (i in s) {{ "
         + _TELL_UNLISTED.format(until="substr(g[j], 2) + 0 <= substr(s[i], 2) + 0")
         + 'print (s[i] in e ? "<" e[s[i]] ">" : "") s[i] } '
         + _TELL_UNLISTED.format(until="1")
-        + f'{TELL}; for (i = 1; i <= said; i++) print "{BEGUN}" begun[i]; '
-        # What the kernel calls errors is asked of the journal by itself, and may reach further back than other lines.
-        + "first = w == 4 && h && substr(g[1], 2) + 0 < from ? int(substr(g[1], 2)) : from; "
-        + f'late = from > {_BOOT_SECONDS} ? ", from " from " s, errors from " first " s" : ""; '
+        + f'{TELL}; for (i in begun) print "{BEGUN}" begun[i]; {reach}'
         + 'print "-- " o ": " n " lines, " x + 0 " left out" late " --" } }'
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -32,6 +32,8 @@ PARTS_OF_A_STORY = (
 # out, and what a line's level tells.
 COMPLAINTS = ("complaint", "mending", "repeated")
 WITHOUT_ROWS = ("stack-memcg-walk", *COMPLAINTS[1:], "error", "grave", "begun")
+_OF_A_STORY = {"stack-memcg-walk": "frame"}  # which lines make it
+SITES_RING = "site"  # on the node all rows of sites have one
 STARVED, _STARVED_AFTER_USECS = "nic-starved", 5_000_000  # the driver's own limit, TX_TIMEOUT
 _SWAPPED_IN = ("", "2.17.0")
 
@@ -135,6 +137,11 @@ class KernelTable:
     def rings(self) -> tuple[str, ...]:
         """The rings of our rows, in the order in which the node asks for them."""
         return tuple(dict.fromkeys(row.ring for row in self.rows))
+
+    def rings_of(self, kinds: Iterable[str]) -> frozenset[str]:
+        """Return the rings of the lines that tell these kinds; every ring for a kind that no row of ours tells."""
+        rows = [[row.ring for row in self.rows if row.kind == _OF_A_STORY.get(kind, kind)] for kind in kinds]
+        return frozenset(ring for rings in rows for ring in rings or (*self.rings, SITES_RING))
 
     @functools.cached_property
     def _driver(self) -> KernelLogRow:

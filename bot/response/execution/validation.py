@@ -26,7 +26,6 @@ from bot.domain.node import Node
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, ShortLog, Status, Undecided, Verdict
 from bot.probes.host import HostReading
-from bot.probes.kernel_log import KernelLogReading
 from bot.response.decision.guards import units_of
 from bot.response.decision.preflight import machine_drift
 from bot.response.diagnosis.figures import before_and_after_table, figures, read_then
@@ -186,7 +185,7 @@ def _why_unknown(incident: Incident, verdict: Verdict, goes_on: bool | None, gap
     if answer is None:
         is_well = verdict.status is Status.HEALTHY
         return f"{cause} is not ruled out: {'nothing judges it now' if is_well else verdict.summary}"
-    if isinstance(answer, Undecided) and not (isinstance(answer, ShortLog) and _log_covers(verdict.snapshot, gap)):
+    if isinstance(answer, Undecided) and not _covers(answer, verdict.snapshot, gap):
         return f"{cause} cannot be judged: {answer.says}"
     if isinstance(answer, RuledOut) and not answer.applies:
         return f"{cause} cannot be judged any more: {answer.because}"
@@ -195,17 +194,15 @@ def _why_unknown(incident: Incident, verdict: Verdict, goes_on: bool | None, gap
     return ""
 
 
-def _log_covers(snapshot: Snapshot | None, gap: timedelta) -> bool:
-    """True if the kernel log reaches back over the time since the look before, or over all but the boot's messages.
+def _covers(answer: Undecided, snapshot: Snapshot | None, gap: timedelta) -> bool:
+    """True if only the log is short, and shows the time since the look before, or all but the boot's messages.
 
     Shape: with what a look may take, as neither was made in a moment.
     """
-    if snapshot is None:
+    host = None if snapshot is None else snapshot.get(HostReading)
+    if host is None or isinstance(host, Unread) or not isinstance(answer, ShortLog):
         return False
-    log, host = snapshot.get(KernelLogReading), snapshot.get(HostReading)
-    if isinstance(log, Unread) or isinstance(host, Unread):
-        return False
-    return log.begins <= max(MOST_BETWEEN, host.uptime - gap - MOST_BETWEEN)
+    return answer.since <= max(MOST_BETWEEN, host.uptime - gap - MOST_BETWEEN)
 
 
 def _silent_suspects(before: Verdict, snapshot: Snapshot | None) -> tuple[str, ...]:

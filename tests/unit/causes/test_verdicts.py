@@ -172,6 +172,23 @@ def test_log_that_begins_minutes_ago_clears_nothing_older(reach: float, errors_r
     assert ([step.action for step in said.remedy], said.cause) == (["reboot"], "lockup")
 
 
+def test_ring_of_the_log_that_lost_a_wording_clears_no_fault_of_its_kinds() -> None:
+    late = timedelta(days=b.DAYS, minutes=-9)
+    said = verdict(replace(b.log(), rings_begin={"killed": late, "hung-task": late}))
+    assert {"io-stall", "oom-kills"} <= {each.cause for each in said.undecided}
+    assert "lockup" in {each.cause for each in said.ruled_out}
+    assert said.summary.endswith(
+        "the kernel log has too many lines of that sort: read were those of the last 9 minutes"
+    )
+
+
+@pytest.mark.parametrize(("minutes", "steps"), [(7, ["reboot"]), (2, [])])
+def test_reboot_for_a_lockup_asks_whether_its_trace_was_read(minutes: int, steps: list[str]) -> None:
+    lockups = b.log(*(b.event("soft-lockup", ago=timedelta(minutes=ago)) for ago in (9, 4)))
+    said = verdict(replace(lockups, rings_begin={"frame": timedelta(days=b.DAYS, minutes=-minutes)}))
+    assert ([step.action for step in said.remedy], said.cause) == (steps, "lockup")
+
+
 @pytest.mark.parametrize("probe", sorted(PROBES))
 def test_no_cause_is_lost_between_found_ruled_out_and_undecided(probe: str) -> None:
     said = verdict(b.unread(probe))

@@ -208,6 +208,61 @@ def test_log_says_how_far_it_reaches_back_where_that_is_not_the_boot(awk: list[s
         assert (reading.begins, reading.errors_begin) == tuple(timedelta(seconds=at) for at in begins)
 
 
+SHUT = "XFS (nvme1n1): Corruption of in-memory data detected. Shutting down filesystem"
+XID = "NVRM: Xid (PCI:0000:3b:00): {}, name=python3, Graphics SM Warp Exception"
+MOUNTED = "EXT4-fs (dm-{n}): mounted filesystem with ordered data mode"
+
+
+@pytest.mark.parametrize(
+    ("told", "kind", "again"),
+    [
+        (SHUT, "disk-error", "Buffer I/O error on dev nvme1n1, logical block {n}, async page read"),
+        (SHUT, "disk-error", STRANGE),
+        (
+            "INFO: task postgres:4120 blocked for more than 120 seconds.",
+            "hung-task",
+            "Killed process {n} (java) total-vm:1kB",
+        ),
+        (XID.format("48, pid=9"), "gpu-error", XID.format("13, pid={n}")),
+        (MOUNTED.format(n=0), "mounted", MOUNTED.format(n=1)),
+    ],
+)
+@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
+def test_repetition_pushes_out_no_other_fault(told: str, kind: str, again: str, awk: list[str]) -> None:
+    lines = [line(1000, told), *(line(1001 + n, again.format(n=n)) for n in range(300))]
+    # The whole log; or the listing of errors, of a log that begins after them.
+    for log, errors in ((lines, lines), ([line(9999, "zyx: all is well")], lines)):
+        reading = parse(once("log", sent(log, errors, [], awk)))
+        assert lines[0] in [event.text for event in reading.of(kind)]
+        assert reading.left_out
+        assert reading.known_since(kind, errors=True) == timedelta(seconds=1000)
+
+
+def test_traces_of_other_cores_push_out_no_frame() -> None:
+    heads = [line(1001 + n, f"CPU: {n} PID: {n} Comm: java Not tainted 5.4.0 #1") for n in range(300)]
+    reading = read([], others=[line(1000, " memcg_numa_stat_show+0x181/0x2b0"), *heads])
+    assert reading.of("stack-memcg-walk")
+    assert reading.known_since("stack-memcg-walk") == reading.begins < reading.rings_begin["head"]
+
+
+@pytest.mark.parametrize(("says", "is_listed"), [(MOUNTED, False), ("z{n}: broken", True)], ids=["ring", "errors"])
+@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
+def test_where_a_wording_was_lost_it_is_said_since_when_none_was(says: str, is_listed: bool, awk: list[str]) -> None:
+    lines = [line(1001 + n, says.format(n=n)) for n in range(3 * MOST_OF_A_SORT)]
+    late, since = [line(9999, "zyx: all is well")], timedelta(seconds=1001 + MOST_OF_A_SORT)
+    reading = parse(once("log", sent(late if is_listed else lines, lines if is_listed else [], [], awk)))
+    assert reading.known_since("mounted", errors=True) == since
+    assert reading.known_since("hung-task") == reading.begins < since or is_listed
+
+
+def test_kill_whose_end_was_left_out_is_no_kill_of_the_machines() -> None:
+    limit = "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),oom_memcg=/a,task_memcg=/a,task=java,pid=1"
+    begun = [
+        line(1000 + 3 * n, f"worker{n} invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0") for n in range(300)
+    ]
+    assert not read([], others=[*begun, *(line(1001 + 3 * n, limit) for n in range(300))]).of("oom-begun")
+
+
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: shell[0])
 @pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
 def test_filter_reads_a_log_from_its_first_line_on_and_none_without_lines(
