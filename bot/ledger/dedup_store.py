@@ -113,22 +113,27 @@ class DedupStore(Store):
 
     @reads
     def news(
-        self, connection: Connection, alarm: AlertGroup, seen: Sequence[NodeSignal], cooldown: timedelta
+        self,
+        connection: Connection,
+        alarm: AlertGroup,
+        seen: Sequence[NodeSignal],
+        came_at: datetime,
+        cooldown: timedelta,
     ) -> Mapping[str, NodeNews]:
-        """Return what is news of each node with an alert that is.
+        """Return what is news of each node with an alert that is, as it was when its delivery came.
 
         No verdict so far speaks of an alert that began anew, whether its end was told or not, and none from before its
         case was reopened; an alert that is not on record joins a verdict of the last `cooldown`.
         """
-        now = self.instant(connection)
-        reopened_at = (alarm.occurred_at or now) if alarm.happening is AlertStatus.REOPENED else None
+        reopened_at = (alarm.occurred_at or came_at) if alarm.happening is AlertStatus.REOPENED else None
         known = {(row.key, row.node): row for row in connection.execute(_SIGNALS, _case_key(alarm))}
         news: dict[str, NodeNews] = {}
         for signal in seen:
             was, fires = known.get((signal.key, signal.node)), signal.firing or not alarm.firing
             is_known = was is not None and was.firing and not "" < was.since < _since(signal)
             if fires and (reopened_at is not None or not is_known):
-                before, since = reopened_at or (now if was is not None else now - cooldown), signal.since or now
+                before = reopened_at or (came_at if was is not None else came_at - cooldown)
+                since = signal.since or came_at
                 others = news.get(signal.node, NodeNews(before, since))
                 news[signal.node] = NodeNews(max(before, others.before), max(since, others.since))
         return news

@@ -31,13 +31,12 @@ _UNDECIDED = (State.TRIAGED, State.PROPOSED, State.UNKNOWN)
 
 @dataclass(frozen=True, slots=True)
 class IncidentSeed:
-    """What the incidents of an alert begin with; `turn` distinguishes its return from its first time."""
+    """What the incidents of an alert begin with."""
 
     alert: Alert
     group: str
     playbook: str
     channel: str
-    turn: str
     withheld: str = ""
     storm: str = ""
 
@@ -95,7 +94,7 @@ class AlertRecorder:
             if incident is None:
                 there = await self._open(incident_id(name, node), received)
             elif incident.is_over or _is_outdated(incident, seed, news.get(node)):
-                again = incident_id(name, node, seed.turn)
+                again = incident_id(name, node, incident.id)
                 there = await self._open(again, replace(received, reopens=incident.id), *_others(incident, seed.alert))
             else:
                 there = await self._join(incident, seed.alert)
@@ -117,7 +116,7 @@ class AlertRecorder:
         if last is None:
             name = incident_id(heading.group, "?")
         elif last.is_over or last.state is State.CANCELLED:
-            name, received = incident_id(heading.group, "?", heading.turn), replace(received, reopens=last.id)
+            name, received = incident_id(heading.group, "?", last.id), replace(received, reopens=last.id)
         else:
             name = last.id
         incident = await self._open(name, received, asked)
@@ -199,7 +198,10 @@ class AlertRecorder:
 
 
 def incident_id(group: str, *words: str) -> str:
-    """The id of a group's incident, made from its content, so that a repetition gets the same id."""
+    """The id of a group's incident, made from its content, so that whoever else opens it gets the same id.
+
+    Shape: `words` are its node, or “?”, and the incident that it reopens.
+    """
     return short_id("incident", group, *words)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from bot.domain.alert import Alert, AlertGroup, AlertStatus, Delivery, Reporter
+from bot.domain.alert import Alert, AlertGroup, AlertStatus, Reporter
 from bot.domain.contracts import Clock, Log
 from bot.domain.duration import duration_text
 from bot.domain.engine_contracts import Notices
@@ -157,7 +157,7 @@ class Intake:
         if completed is None:
             self.log("alarm_is_ours", source=alarm.source, id=alarm.case)
             return
-        await self._handle_firing(kept.delivery, completed)
+        await self._handle_firing(kept, completed)
 
     async def _completed(self, kept: StoredDelivery, alarm: AlertGroup) -> AlertGroup | None:
         if alarm.whole or self.complete is None:
@@ -171,16 +171,16 @@ class Intake:
             self.log("signals_unread", source=alarm.source, id=alarm.case, error=one_line(str(error)))
         return alarm
 
-    async def _handle_firing(self, delivery: Delivery, alarm: AlertGroup) -> None:
+    async def _handle_firing(self, kept: StoredDelivery, alarm: AlertGroup) -> None:
         named, parts = self._parts(alarm)
         route = self.rules.routes.of_alarm(alarm)
         asked_by = await self._raised_by(alarm.source, alarm.raised_by) if alarm.raised_by is not None else ""
-        seed = self._seed(delivery, alarm, asked_by, route.channel)
+        seed = self._seed(alarm, asked_by, route.channel)
         # Each node as if its alerts had come alone; the card, and so the channel, is that of all.
-        seeds = {node: self._seed(delivery, parts.get(node, alarm), asked_by, route.channel) for node in named.nodes}
+        seeds = {node: self._seed(parts.get(node, alarm), asked_by, route.channel) for node in named.nodes}
         key = signature(alarm, seeds, named)
         course = await self.cases.record_firing(
-            delivery, key, group_name(alarm.source, alarm.case, delivery.id), self.rules.brakes
+            kept.delivery, key, group_name(alarm.source, alarm.case, kept.delivery.id), self.rules.brakes
         )
         if course.turn is Recurrence.OVER:
             self.log("alarm_was_over", source=alarm.source, id=alarm.case)
@@ -192,7 +192,7 @@ class Intake:
             for node, part in parts.items()
             for signal in part.signals
         )
-        news = await self.cases.news(alarm, seen, self.rules.brakes.cooldown)
+        news = await self.cases.news(alarm, seen, kept.kept_at, self.rules.brakes.cooldown)
         asks = bool(named.ambiguous) or not named.nodes
         opened = await self.recorder.record_firing(course.group, seeds, news, asks)
         await self.cases.record_node_signals(alarm, seen, opened)
@@ -213,11 +213,11 @@ class Intake:
         )
         self.notices.changed(course.group)
 
-    def _seed(self, delivery: Delivery, part: AlertGroup, asked_by: str, channel: str) -> IncidentSeed:
+    def _seed(self, part: AlertGroup, asked_by: str, channel: str) -> IncidentSeed:
         route = self.rules.routes.of_alarm(part)
         alert = Alert(part.source, part.case, asked_by, alert_words(part), fired_at=part.fired_at, url=part.url)
         why = route.withheld or self._why_stale(part.fired_at)
-        return IncidentSeed(alert, "", route.playbook, channel, delivery.id, why)
+        return IncidentSeed(alert, "", route.playbook, channel, why)
 
     async def _raised_by(self, source: str, raiser: Reporter) -> str:
         """Who raised it by hand, as the record writes people; a person without any details is a stranger too."""

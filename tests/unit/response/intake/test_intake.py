@@ -9,7 +9,8 @@ import pytest
 from bot.domain.node import Node
 from bot.domain.transitions import State
 from bot.sources.alertmanager import SOURCE
-from tests.alerts.bodies import BEGAN_AT, group_alert, group_body, page_alert
+from bot.sources.pagerduty import SOURCE as PAGERDUTY
+from tests.alerts.bodies import BEGAN_AT, group_alert, group_body, page_alert, page_event
 from tests.alerts.intake import MINUTE, NODES, Stage, nodes
 from tests.record.incidents import NODE, WAYS, by_whom
 
@@ -278,6 +279,18 @@ async def test_new_alert_of_a_case_that_fires_is_on_record_with_its_node_and_tim
     intake.now += 5 * MINUTE
     await intake.group(again, second, group_alert("node-2:9100", severity="warning"))  # another alert of the node
     assert ("node-2", 15) in alarms()
+
+
+async def test_node_whose_card_two_pages_take_up_again_at_one_moment_is_read_once(intake: Stage) -> None:
+    await intake.page("E1")
+    await intake.triage()
+    await intake.page("E2", kind="incident.resolved")
+    for event, page in (("E3", "Q2"), ("E4", "Q3")):
+        await intake.inbox.keep(PAGERDUTY.delivery(page_event(event, page, at=intake.now)))
+    await intake.worked()
+    assert len(await intake.ledger.incidents()) == 2
+    (again,) = await intake.incidents()
+    assert (again.reopens != "", {alert.id for alert in again.alerts}) == (True, {"Q2", "Q3"})
 
 
 async def test_alert_that_joins_the_open_incident_of_another_case_is_on_record(intake: Stage) -> None:

@@ -40,7 +40,7 @@ async def test_doubt_about_the_node_is_a_question_and_never_a_guess(intake: Stag
 
 
 async def test_what_an_older_program_opened_without_its_question_is_asked_about_once(intake: Stage) -> None:
-    seed, name = IncidentSeed(Alert("pagerduty", "Q1"), "g1", "node-health", "C1", "E1"), incident_id("g1", "?")
+    seed, name = IncidentSeed(Alert("pagerduty", "Q1"), "g1", "node-health", "C1"), incident_id("g1", "?")
     await intake.ledger.append(name, 0, seed.opening_event(""), "bot")
     for _ in range(2):
         await intake.recorder.record_question(seed, "Which is meant?", ["node-1", "node-2"])
@@ -282,7 +282,7 @@ async def test_node_that_is_added_later_inherits_whoever_raised_its_page(intake:
 
 
 async def test_two_who_raise_the_same_at_one_moment_have_both_asked(intake: Stage) -> None:
-    seed = IncidentSeed(Alert("pagerduty", "Q1", "pagerduty:PANN"), "g1", "node-health", "C1", "E1")
+    seed = IncidentSeed(Alert("pagerduty", "Q1", "pagerduty:PANN"), "g1", "node-health", "C1")
     await intake.ledger.append(incident_id("g1", "node-1"), 0, seed.opening_event("node-1"), "pagerduty:PANN")
     other = replace(seed, alert=Alert("pagerduty", "Q2", "pagerduty:PBOB"))
     await intake.recorder._open(incident_id("g1", "node-1"), other.opening_event("node-1"))
