@@ -273,7 +273,7 @@ class ChatCards:
                 await self._poster.enqueue(name, reply.part, board.spot, reply.message, under=CARD)
             if self.why is not None and len(board.group) <= FEW:
                 again = partial(details, verdict, incident.id, fits, of_several=of_several)
-                self.why.begin(name, board.spot, verdict, blocks, again, lambda: name in self._boards)
+                self.why.begin(name, board.spot, verdict, blocks, again)
 
     def ended(self, incident: Incident) -> None:
         """Release a card once none of its nodes is being read."""
@@ -381,9 +381,7 @@ class ChatCards:
                 continue
             for reminder in self._due_reminders(group, now):
                 if await self._outbox.place(name, reminder.part) is None:
-                    await self._poster.adopt(name, spot)
                     await self._poster.enqueue(name, reminder.part, spot, reminder.message(self._policy), under=CARD)
-                    self._poster.mark_finished(name)
                 self._reminded[reminder.part] = None  # here, or by an earlier run
 
     async def group(self, name: str) -> tuple[Incident, ...]:

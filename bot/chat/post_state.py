@@ -146,10 +146,6 @@ class PostStates:
         """How many cards are not finished."""
         return len(self._open)
 
-    def is_open(self, card: str) -> bool:
-        """True for a card that is not finished."""
-        return card in self._open
-
     def get(self, card: str, name: str = CARD) -> PostState | None:
         """Return a part if it is remembered."""
         return self._cards.get(card, {}).get(name)

@@ -108,8 +108,9 @@ class Poster:
     ) -> None:
         """Send a part that has to arrive: once this returns, it is sent even after a restart.
 
+        Shape: `under` is the part in whose thread it goes, also of a card that is finished and forgotten.
         Raises: LedgerError when it cannot be stored, and it is not known whether the card is posted: to send it all the
-        same could make a second one.
+        same could make a second one, or a reply beside it.
         """
         sent = self.chat.draw(said) if isinstance(said, Document) else said
         with self._parts.in_use(card):  # or it could be forgotten while it is stored, and be posted twice
@@ -163,14 +164,6 @@ class Poster:
             return False
         await self.enqueue(card, asked.part, target, asked, under=CARD)
         return True
-
-    async def reply(self, card: str, name: str, target: MessageTarget, message: Document) -> None:
-        """Post in the thread of a card, even a forgotten card; it stays open or finished, as it was."""
-        was_open = self._parts.is_open(card)
-        await self.adopt(card, target)
-        await self.enqueue(card, name, target, message, under=CARD)
-        if not was_open:
-            self.mark_finished(card)
 
     async def adopt(self, card: str, target: MessageTarget, posts: CardPosts | None = None) -> bool:
         """Go on with a card that an earlier run may have posted; True if it did.
@@ -390,7 +383,7 @@ class Poster:
         kind = self._kinds.get(asked.prefix)
         await self._give_up(part, because, kind.word if kind is not None else "file")
         if kind is not None and (words := kind.instead(asked.name, because)):
-            await self.reply(part.card, f"no-{part.name}", part.target, plain_document(words))
+            await self.enqueue(part.card, f"no-{part.name}", part.target, plain_document(words), under=CARD)
 
     async def _with_pictures(self, part: PostState, message: Message) -> Message:
         if self._pictures is None or part.name != CARD or part.in_private:
@@ -402,16 +395,14 @@ class Poster:
         part = self._parts.get(card)
         if part is None or not part.version:
             posts = await self._outbox.card(card, CARD)
-            content, place = posts.standing, posts.places.get(CARD)
-            part = self._parts.get(card)  # it may have changed meanwhile
-            if part is None or not part.version:
-                if content is None or place is None:
-                    return  # a later wording waits, and will include the picture
-                message = message_of(content)
-                part = part or PostState(card, CARD, MessageTarget(place.channel), lambda: message)
-                part.say, part.place = lambda: message, place
-                part.settled.set()
-                self._parts.add(part)
+            place = posts.places.get(CARD)
+            if posts.standing is None or place is None:
+                return  # a later wording waits, and will include the picture
+            self._restore(card, MessageTarget(place.channel), place)
+            message, part = message_of(posts.standing), self._parts.get(card)
+            if part is None or part.version:
+                return  # it changed meanwhile, and includes it
+            part.say = lambda: message
         if part.in_private or part.nowhere or part.was_gone:
             return  # a picture alone is not worth a new message
         part.edited_at = float("-inf")  # it comes once, so it need not wait for other changes
@@ -507,7 +498,7 @@ class Poster:
         try:
             stored = await self._outbox.keep(as_post(card, name, target, said, under))
         except LedgerError as error:
-            if card in self._unsure:
+            if card in self._unsure or (under and self._parts.get(card, under) is None):
                 raise
             self._log("outbox_unavailable", card=card, error=one_line(str(error)))
             return StoredPost("")  # sent all the same; only a restart would lose it

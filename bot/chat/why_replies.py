@@ -40,16 +40,14 @@ class WhyReplies:
         verdict: Verdict,
         stand: Sequence[Reply],
         details: Details,
-        is_open: Callable[[], bool],
     ) -> None:
         """Begin to ask why.
 
-        Shape: `stand` are the details as they were posted, `details` words them again. `is_open`: the card still
-        changes, and is let go of by whoever changes it.
+        Shape: `stand` are the details as they were posted, `details` words them again.
         """
         is_sick = verdict.cause is not None and verdict.status in (Status.DEGRADED, Status.CRITICAL)
         if is_sick and verdict.snapshot is not None and verdict.snapshot.case is not None:
-            self._tasks.begin(self._tell_why(card, target, verdict, stand, details, is_open), f"why {card}")
+            self._tasks.begin(self._tell_why(card, target, verdict, stand, details), f"why {card}")
 
     async def _tell_why(
         self,
@@ -58,18 +56,14 @@ class WhyReplies:
         verdict: Verdict,
         stand: Sequence[Reply],
         details: Details,
-        is_open: Callable[[], bool],
     ) -> None:
         await self._poster.wait_for_pictures(card)
         try:
             sentences = await self._explain(verdict)
             if not sentences:
                 return
-            await self._poster.adopt(card, target)
             for reply in details(sentences):
                 if reply not in stand:
                     await self._poster.enqueue(card, reply.part, target, reply.message, under=CARD)
         except ZombieError:
             return  # nothing depends on it: the verdict and its evidence are posted
-        if not is_open():
-            self._poster.mark_finished(card)

@@ -67,7 +67,6 @@ class PagerDutySurface:
     _progress: dict[str, datetime] = field(default_factory=dict)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _closed_until: datetime | None = None
-    _failures: int = 0
     card_of: AddressOf | None = None  # a group's card, once the chat is connected
     trouble: str = ""  # what PagerDuty refuses at present, as a sentence
 
@@ -164,7 +163,7 @@ class PagerDutySurface:
                 self.log("pagerduty_refused", page=due.post.channel, incident=due.post.incident, error=str(error))
                 await self.outbox.mark_dropped(due.id, str(error))
         else:
-            self._failures, self.trouble = 0, ""
+            self.trouble = ""
             await self.outbox.mark_delivered(due.id, due.post.channel, ts)
             return True
         return False
@@ -172,11 +171,10 @@ class PagerDutySurface:
     async def _retry_later(self, due: DuePost, error: PagerDutyFailed | TimeoutError, asked: timedelta) -> None:
         """Try again later, the failed post before any other, so that the order stays."""
         says = one_line(str(error) or "PagerDuty took too long.")
-        pause = max(asked, min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(self._failures, 10)))
+        pause = max(asked, min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(due.attempts, 10)))
         now = self.now()
         if not self.trouble:
             self.log("pagerduty_unavailable", page=due.post.channel, error=says)
-        self._failures += 1
         self._closed_until, self.trouble = now + pause, says
         set_aside = due.attempts and not due.attempts % SET_ASIDE_AFTER
         await self.outbox.mark_failed(due.id, now + SET_ASIDE if set_aside else now, says)
