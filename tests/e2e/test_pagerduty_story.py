@@ -155,15 +155,3 @@ async def test_what_was_acted_on_and_not_fixed_becomes_one_alert_that_starts_not
     listed = json.loads((await world.here.zombie("incidents", "--json")).out)
     assert sorted(one["node"] for one in listed) == ["node-1", "node-2"]
     assert {one["source"]["id"] for one in listed} == {page.id, later.id}
-
-
-async def test_bot_that_was_killed_goes_on_with_the_same_note(world: World) -> None:
-    bot = await world.serve()
-    page = world.pagerduty.account.trigger("a core is pinned", {"host": "node-1"})
-    await world.note(page, "Waits for approval")
-    bot.process.kill()
-    await bot.process.wait()
-    world.pagerduty.account.add_alert(page, "another core is pinned", {"host": "node-2"})
-    await world.serve()
-    await world.note(page, "2 nodes: 2 critical", "node-1", "node-2")
-    assert len(page.notes) == 1

@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from PIL import Image
 
 from bot.demo.slack.access import DEFAULT_SCOPES
@@ -108,18 +109,6 @@ async def test_a_picture_on_its_way_when_the_bot_ends_is_brought_by_the_next_run
     assert len(slack.asked(COMPLETE)) == 1
 
 
-async def test_without_the_scope_the_card_keeps_its_strip(tmp_path: Path) -> None:
-    async with workspace(scopes=DEFAULT_SCOPES - {"files:write"}) as slack:
-        async with serving(slack, tmp_path, Readings(hot)) as bot:
-            await slack.say("alice", CHANNEL, "/zombie check node-1")
-            card = await card_saying(slack, "CRITICAL")
-            await slack.until(lambda: bot.logged("picture_given_up"), what="the refusal")
-        assert bot.logged("picture_given_up")[0]["because"] == "The chat rejected the file (missing_scope)."
-        assert has_strip(card)
-        assert "core 39: 100 % kernel time in 4 of 5 s" in json.dumps(list(card.blocks))
-        assert len(slack.asked(BEGIN)) == 1, "it is not asked again and again"
-
-
 async def test_what_fails_for_a_moment_is_tried_again(slack: SlackWorkspace, tmp_path: Path) -> None:
     fails: tuple[Callable[[], object], ...] = (
         lambda: slack.faults.status(UPLOAD),
@@ -137,14 +126,22 @@ async def test_what_fails_for_a_moment_is_tried_again(slack: SlackWorkspace, tmp
             )
 
 
-async def test_what_fails_for_good_leaves_the_strip(slack: SlackWorkspace, tmp_path: Path) -> None:
-    slack.faults.status(UPLOAD, times=10)
-    async with serving(slack, tmp_path, Readings(hot)) as bot:
-        await slack.say("alice", CHANNEL, "/zombie check node-1")
-        card = await card_saying(slack, "CRITICAL")
-        await slack.until(lambda: bot.logged("picture_given_up"), what="the end of the tries")
-    assert has_strip(card)
-    assert len(slack.asked(BEGIN)) == 3
+@pytest.mark.parametrize(
+    ("missing", "tries", "because"), [({"files:write"}, 1, "missing_scope"), (set(), 3, "http_500")]
+)
+async def test_what_slack_rejects_or_does_not_take_in_a_few_tries_leaves_the_strip(
+    tmp_path: Path, missing: set[str], tries: int, because: str
+) -> None:
+    async with workspace(scopes=DEFAULT_SCOPES - missing) as slack:
+        slack.faults.status(UPLOAD, times=10)
+        async with serving(slack, tmp_path, Readings(hot)) as bot:
+            await slack.say("alice", CHANNEL, "/zombie check node-1")
+            card = await card_saying(slack, "CRITICAL")
+            await slack.until(lambda: bot.logged("picture_given_up"), what="the end of the tries")
+        assert bot.logged("picture_given_up")[0]["because"] == f"The chat rejected the file ({because})."
+        assert has_strip(card)
+        assert "core 39: 100 % kernel time in 4 of 5 s" in json.dumps(list(card.blocks))
+        assert len(slack.asked(BEGIN)) == tries
 
 
 async def test_a_picture_that_slack_still_looks_at_is_offered_again_and_the_card_stands_meanwhile(

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import timedelta
 from pathlib import Path
-
-import pytest
 
 from bot.chat.clicks import UNKNOWN_BUTTON
 from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.message import File, Message
-from tests.faults import UPLOAD
 from tests.slack.acting_team import ActingTeam, acting_team
-from tests.slack.service import eventually
 from tests.slack.workspace import SlackWorkspace, workspace
 
 COMPLETE = "files.completeUploadExternal"
@@ -90,26 +85,6 @@ async def test_without_the_scope_a_sentence_says_how_it_is_written(tmp_path: Pat
         assert "missing_scope" in said.text
         assert "zombie report " in said.text
         assert not attached(slack, card)
-
-
-@pytest.mark.parametrize("absent", [frozenset(), ABSENT], ids=["comes", "without the extra is dropped"])
-async def test_report_on_its_way_when_the_bot_ends_is_the_next_runs(tmp_path: Path, absent: frozenset[str]) -> None:
-    async with workspace() as slack:
-        slack.faults.silent(UPLOAD, timedelta(seconds=30))
-        async with acting_team(slack, tmp_path, reports=True) as team:
-            card = await cured(slack, team)
-            await slack.until(lambda: slack.asked("files.getUploadURLExternal"), what="the upload to begin")
-            await team.idle()
-        assert not attached(slack, card)
-        slack.faults.clear()
-        replies = len(slack.thread(card))
-        async with acting_team(slack, tmp_path, reports=True, absent=absent) as team:
-            await team.poster.sweep()
-            await logged(team, "file_given_up" if absent else "report_sent")
-            await team.poster.sweep()
-            await eventually(team.poster._outbox.waiting, 0)
-        assert len(attached(slack, card)) == (not absent)
-        assert len(slack.thread(card)) == replies + (not absent), "and nothing is posted in its place"
 
 
 async def test_bot_that_sends_none_names_the_command_and_without_the_extra_says_that_it_cannot(tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ from bot.extras.captures.events import SymptomCaught
 from bot.extras.captures.recorder_commands import RollingRequest
 from bot.extras.profiles.sketches import Sketches
 from bot.ledger import CaseStore, Database, Leases, Outbox
-from tests.e2e.test_slack_sketches import DRAWN
 from tests.slack.acting_team import ActingTeam, acting_team
 from tests.slack.workspace import SlackWorkspace, workspace
+from tests.unit.extras.profiles.test_chat_file import DRAWN
 
 ID = "c4pture0001"
 SAID = "reset at 12:03:07.412 UTC; in the 6.6 s before it core 39 ran <!channel> (2114) in walk for 97 % of samples"

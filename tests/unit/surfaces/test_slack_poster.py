@@ -38,6 +38,8 @@ class Channel:
         self.edits: list[str] = []
         self.threads: list[str] = []
         self.files: list[tuple[str, str]] = []  # with the thread of each
+        self.takes_files = asyncio.Event()
+        self.takes_files.set()
 
     draw = staticmethod(draw)
 
@@ -51,6 +53,7 @@ class Channel:
         return Delivered(place)
 
     async def upload(self, name: str, content: bytes, alt_text: str, *, channel: str, thread: str) -> Uploaded:
+        await self.takes_files.wait()
         self.files.append((name, thread))
         return Uploaded(f"F{len(self.files)}")
 
@@ -111,12 +114,12 @@ class SlowOutbox:
 
 
 @asynccontextmanager
-async def poster_at(folder: Path) -> AsyncIterator[tuple[Poster, Channel, SlowOutbox]]:
+async def poster_at(folder: Path, *kinds: Log) -> AsyncIterator[tuple[Poster, Channel, SlowOutbox]]:
     channel = Channel()
     with ledger_in(folder) as database:
         outbox = SlowOutbox(Outbox(database))
         timing, log = QUICK, lambda *_, **__: None
-        poster = Poster(cast(Calls, channel), cast(Any, outbox), timing, lambda: datetime.now(UTC), log, files=[Log()])
+        poster = Poster(cast(Calls, channel), cast(Any, outbox), timing, lambda: datetime.now(UTC), log, files=kinds)
         yield poster, channel, outbox
         await poster.drain(10.0)
 
@@ -222,7 +225,7 @@ async def test_card_whose_delivery_cannot_be_noted_at_once_stands_once_and_is_ed
 async def test_file_is_sent_once_however_often_it_is_asked_for_and_though_its_delivery_cannot_be_noted_at_once(
     tmp_path: Path,
 ) -> None:
-    async with poster_at(tmp_path) as (poster, channel, outbox):
+    async with poster_at(tmp_path, Log()) as (poster, channel, outbox):
         asked = FileRequest("log-", "x")
         await poster.enqueue("a", CARD, AT, Message("the verdict"))
         await until(lambda: channel.posts and not outbox.waiting.now(), "the card")
@@ -234,8 +237,24 @@ async def test_file_is_sent_once_however_often_it_is_asked_for_and_though_its_de
     assert channel.files == [("x", "1700000000.000001")]
 
 
+@pytest.mark.parametrize("kinds", [[Log()], []], ids=["sent", "dropped without the extra that makes it"])
+async def test_file_on_its_way_when_the_bot_ends_is_the_next_runs_which_need_not_wait_for_it(
+    tmp_path: Path, kinds: list[Log]
+) -> None:
+    async with poster_at(tmp_path, Log()) as (poster, channel, _):
+        channel.takes_files.clear()
+        await poster.enqueue("a", CARD, AT, Message("the verdict"))
+        await poster.attach("a", AT, FileRequest("log-", "x"))
+        await until(lambda: channel.posts, "the card")
+        assert await poster.sweep() == 0, "it is on its way, and the outbox hands it to nobody for a while"
+    async with poster_at(tmp_path, *kinds) as (poster, channel, outbox):
+        assert await poster.sweep() == 1
+        await until(lambda: not outbox.waiting.now(), "its end")
+        assert (len(channel.files), channel.posts) == (len(kinds), []), "nothing is posted in its place"
+
+
 async def test_file_of_a_card_that_another_program_posts_waits_for_it(tmp_path: Path) -> None:
-    async with poster_at(tmp_path) as (poster, channel, outbox):
+    async with poster_at(tmp_path, Log()) as (poster, channel, outbox):
         await poster.attach("a", AT, FileRequest("log-", "x"))
         assert await poster.sweep() == 0
         await outbox.mark_delivered((await outbox.keep(Post("a", CARD, "C1"))).id, "C1", "17.1")
