@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bot.app.factories import chat_settings, now
 from bot.app.pagerduty import asker_of
+from bot.chat.background import Background
 from bot.domain.alert import AlertGroup, SourceAlert
 from bot.domain.engine_contracts import Notices
 from bot.domain.errors import InventoryError
@@ -41,18 +41,15 @@ class Alerts:
     recorder: AlertRecorder
     known: Inventory
     notices: Notices
-    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    background: Background
 
     def start(self) -> None:
         """Begin to handle deliveries."""
-        self._tasks.append(asyncio.create_task(self.intake.run(), name="intake"))
+        self.background.begin(self.intake.run(), "intake")
 
     async def stop(self, seconds: float) -> None:
         """Begin nothing more, and let running work finish, at most so many seconds."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks.clear()
+        await self.background.drain(0)
         await self.intake.drain(seconds)
 
     async def pick(self, incident_id: str, node: str, by: str) -> Incident:
@@ -90,7 +87,7 @@ def alerts(bot: Bot) -> Alerts:
         because = f"[{table}] alerts_channel is not set: incidents of alerts have no card in {table.capitalize()}"
         bot.log("alerts_unseen", because=because)
     posts = Hooks(stores.inbox, now, bot.log, arrivals, bot.metered.counted).posts(found)
-    return Alerts(posts, intake, recorder, known, bot.notices)
+    return Alerts(posts, intake, recorder, known, bot.notices, Background(bot.log))
 
 
 def webhooks(settings: Settings, sources: Iterable[Source] = SOURCES) -> tuple[Webhook, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
@@ -13,6 +13,7 @@ from bot.actions import ACTIONS
 from bot.app.factories import chat_settings, now
 from bot.app.policy_settings import policy_as_written
 from bot.app.stores import Stores
+from bot.chat.background import Background
 from bot.chat.document import Document
 from bot.chat.people import People
 from bot.chat.post_state import CARD, MessageTarget
@@ -50,17 +51,17 @@ class PagerDutyParts:
     client: PagerDutyClient
     surface: PagerDutySurface
     log: Log
+    background: Background
     watch_every: timedelta
     look_every: timedelta
     polls: bool
     pages: PagePoller | None = None
     subscription: SubscriptionWatch | None = None
     _fields_known: bool = True
-    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     def start(self) -> None:
         """Begin to send notes and to look."""
-        self._tasks.append(asyncio.create_task(self.surface.run(), name="pagerduty notes"))
+        self.background.begin(self.surface.run(), "pagerduty notes")
         if self.pages is not None:
             self._begin_repeating(self.look, self.look_every, "pagerduty look")
         if self.subscription is not None and not self.polls:
@@ -71,10 +72,7 @@ class PagerDutyParts:
         with contextlib.suppress(TimeoutError, LedgerError):
             async with asyncio.timeout(seconds):
                 await self.surface.send_due()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks.clear()
+        await self.background.drain(0)
         await self.client.close()
 
     @property
@@ -122,7 +120,7 @@ class PagerDutyParts:
 
     def _begin_repeating(self, do: Look, every: timedelta, name: str) -> None:
         work = repeat(do, every.total_seconds(), self.log, "pagerduty_look_failed")
-        self._tasks.append(asyncio.create_task(work, name=name))
+        self.background.begin(work, name)
 
 
 def pagerduty_parts(
@@ -163,6 +161,7 @@ def pagerduty_parts(
         client,
         surface,
         log,
+        Background(log),
         watch_every=said.watch_every,
         look_every=said.poll_every if said.poll else said.relist_every,
         polls=said.poll,

@@ -6,9 +6,8 @@ import asyncio
 import gc
 import signal
 import sys
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from bot.app.alerts import webhooks
 from bot.app.bot import Bot
@@ -19,6 +18,7 @@ from bot.app.machines import log_shared_machines
 from bot.app.policy_settings import note_policy
 from bot.app.stores import open_stores
 from bot.app.upkeep import Upkeep
+from bot.chat.background import Background
 from bot.chat.connection import NoChat
 from bot.domain.engine_contracts import Surface
 from bot.domain.errors import LedgerError, SettingsError, ZombieError
@@ -124,7 +124,7 @@ class Service:
         self.address = ""  # where the web edge listens, once it does
         self._not_yet = "starting"
         self._stopping = asyncio.Event()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._background = Background(log)
 
     async def run(self) -> None:
         """Start, serve until SIGTERM or Ctrl-C, and end cleanly."""
@@ -177,7 +177,7 @@ class Service:
             self._bot.log("rule_left_out", rule=name, says=says)
         await note_policy(self._bot.acting.policy, self._bot.stores.ledger, self._bot.log)
         await self._renewal.begin()
-        self._begin(self._renewal.run(), "inventory")
+        self._background.begin(self._renewal.run(), "inventory")
         await log_shared_machines(self._bot.known, self._bot.stores.ledger, self._bot.log)
         self._bot.chat_handlers.hear(self._chat)
         self._engine.start()  # approved plans go on even while the chat is away
@@ -204,8 +204,7 @@ class Service:
                 await extra.stop()
             except Exception as no:  # noqa: BLE001 - what else is owed at the end is not the extra's to keep
                 self._bot.log("extra_not_stopped", extra=type(extra).__name__, error=one_line(repr(no), 300))
-        for task in self._tasks:
-            task.cancel()
+        await self._background.drain(0)
         await self._bot.posting.poster.drain(self._bot.timing.post_drain)
         if self._bot.pagerduty is not None:
             await self._bot.pagerduty.stop()
@@ -233,10 +232,7 @@ class Service:
         self._not_yet = ""
         self._bot.log("ready", by=self._chat.by)
         if not isinstance(self._chat, NoChat):  # what others are owed in theirs is for a program that is there
-            self._begin(self._upkeep.run(), "upkeep")
-
-    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        self._tasks.append(asyncio.create_task(work, name=name))
+            self._background.begin(self._upkeep.run(), "upkeep")
 
     # --- while it runs
 

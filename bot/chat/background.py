@@ -1,4 +1,4 @@
-"""Work that continues after a chat has its acknowledgement."""
+"""Work that goes on beside what began it, such as a request of a chat that has its acknowledgement."""
 
 from __future__ import annotations
 
