@@ -77,7 +77,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--fail-on", choices=("degraded", "critical"), default="degraded", help="exit 1 from this status on"
     )
     parser.add_argument("--samples", type=options.window, metavar="N", help="sample for N seconds (default 5)")
-    parser.add_argument("--deadline", type=options.seconds, metavar="S", help="give up on a node after S seconds")
+    parser.add_argument("--deadline", metavar="S", help="give up on a node after S seconds")
     parser.add_argument("--parallel", type=options.positive, metavar="N", help="check N at once (default: up to 200)")
     parser.add_argument("--open", action="store_true", help="open an incident for each node")
     parser.add_argument(

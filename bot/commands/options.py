@@ -164,14 +164,6 @@ def window(text: str) -> int:
     return number
 
 
-def seconds(text: str) -> timedelta:
-    """Parse a time in seconds, with or without a trailing s."""
-    number = float(text.removesuffix("s"))
-    if not 0 < number <= 3600:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds up to an hour")
-    return timedelta(seconds=number)
-
-
 def settings(arguments: argparse.Namespace) -> Settings:
     """Return the settings in force: flag before environment before zombie.toml before default.
 

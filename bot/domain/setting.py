@@ -281,7 +281,7 @@ def seconds(low: int, high: int) -> Kind:
 
     def from_text(written: Any) -> timedelta:
         try:
-            found = written if isinstance(written, timedelta) else parse_duration(_bare_seconds(written))
+            found = parse_duration(_bare_seconds(written))
         except ValueError:
             raise ValueError('a time like "30s" or "2m"') from None
         if not least <= found <= most:

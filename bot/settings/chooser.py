@@ -99,6 +99,5 @@ class Chooser:
         try:
             return ChosenValue(key, placed(key.kind.from_text(value), self._folder, self._home), origin)
         except ValueError as no:
-            text = duration_text(value) if isinstance(value, timedelta) else one_line(str(value), 40)
-            shown = "set" if key.secret else f'"{text}"'
+            shown = "set" if key.secret else f'"{one_line(str(value), 40)}"'
             raise SettingsError(f"{origin} is {shown}; it should be {no}.", key.help) from None

@@ -57,7 +57,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("-p", "--playbook", metavar="NAME", help="the playbook (default: node-health)")
     options.add_files(parser)
     parser.add_argument("--parallel", type=options.positive, metavar="N", help="ask N nodes at once (default 50)")
-    parser.add_argument("--deadline", type=options.seconds, metavar="S", help="give up on a node after S seconds")
+    parser.add_argument("--deadline", metavar="S", help="give up on a node after S seconds")
     parser.add_argument("--samples", type=options.window, metavar="N", help="the window of --full, in seconds")
     add_scheduler(parser)
     parser.add_argument("--json", action="store_true", help="print the counts as JSON")

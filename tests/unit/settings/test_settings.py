@@ -77,10 +77,13 @@ def test_check_table_gives_what_a_check_uses(tmp_path: Path) -> None:
     settings = load(tmp_path, '[check]\nplaybook = "mine"\nsamples = 10\ndeadline = "1m"\nparallel = 100\n')
     assert (settings.playbook, settings.samples, settings.parallel) == ("mine", 10, 100)
     assert settings.deadline == timedelta(minutes=1)
-    assert load(tmp_path, None, {"deadline": 2.5, "samples": 3}).deadline == timedelta(seconds=2.5)
-    assert load(tmp_path, None, {"deadline": "90"}).deadline == timedelta(seconds=90)
-    with pytest.raises(SettingsError, match='--deadline is "500ms"; it should be from "1s" to "1h"'):
-        load(tmp_path, None, {"deadline": timedelta(seconds=0.5)})
+    for written, as_seconds in (("2.5", 2.5), ("90", 90), ("2s", 2), ("1m", 60)):
+        assert load(tmp_path, None, {"deadline": written, "samples": 3}).deadline == timedelta(seconds=as_seconds)
+    for wrong in ("0.5", "500ms", "0", "3601"):
+        with pytest.raises(SettingsError, match=f'--deadline is "{wrong}"; it should be from "1s" to "1h"'):
+            load(tmp_path, None, {"deadline": wrong})
+    with pytest.raises(SettingsError, match='--deadline is "-1"; it should be a time like "30s" or "2m"'):
+        load(tmp_path, None, {"deadline": "-1"})
 
 
 @pytest.mark.parametrize(
