@@ -1,29 +1,47 @@
-"""The audit of an incident or of a wave: its chain, its fold, and what the rest of the record says about it."""
+"""The streams as an audit reads them, entry by entry: their chains, and what follows from their entries."""
 
 from __future__ import annotations
 
-from collections import Counter
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
 from typing import Any, Protocol
 
-from bot.domain.entry import ANCHORED, OF_WAVES, WAVES, Entry, Head, OwnEvent, instant_of, instant_text, is_wave
+from bot.domain.entry import (
+    ANCHORED,
+    HOUSE_EVENTS,
+    OF_HOUSE,
+    OF_WAVES,
+    Entry,
+    Event,
+    OwnEvent,
+    instant_of,
+    instant_text,
+    is_wave,
+)
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
-from bot.domain.events import PlanProposed, StepStarted, Triaged
+from bot.domain.events import StepStarted, Triaged
 from bot.domain.fold import fold, fold_entry
-from bot.domain.house_events import HOUSE
+from bot.domain.house_events import (
+    HOUSE,
+    OLDER_AT_ONCE,
+    EntryAnchored,
+    IncidentEnded,
+    IncidentsPruned,
+    NodeReleased,
+    OlderNoted,
+)
 from bot.domain.incident import Incident
-from bot.ledger.chain import Broken, Chain
+from bot.ledger.audit_faults import AuditTables
+from bot.ledger.chain import APART, Broken, Chain
+from bot.ledger.entries import NONE_OLDER
 from bot.ledger.incidents import line_of
 from bot.ledger.machines import MACHINE_ID
-from bot.ledger.mentions import UNSURE, Mention, MentionKind, as_json
+from bot.ledger.pruning import SHORTEST
 
-NOT_ITS_END = "does not end as noted in house, with entry {0}: entries were removed, added or rewritten"
-TABLES: Mapping[MentionKind, str] = {"line": "incidents", "hold": "holds", "attempt": "attempts", "wave": "waves"}
-CLOCK_OR_FORGED = "a clock was set back, or it is forged"
-_NOTES = ("anchor", "end", "older")
 _NAMES_CASE: Mapping[str, str] = {Triaged.__name__: "case", StepStarted.__name__: "kept"}  # the field, by the kind
-APART = timedelta(minutes=1)  # of what a transaction writes: an older program asked for the time more than once
+_GREATEST = 2**62  # of the numbers of entries
+_NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 class StreamFollower(Protocol):
@@ -41,187 +59,202 @@ class StreamFollower(Protocol):
         ...
 
 
-NO_FOLLOWERS: Mapping[str, StreamFollower] = {}
-
-
 class AuditedStream:
-    """Reads an incident's entries one by one, and stores none of them.
+    """Reads the entries of an incident or of a wave one by one, and keeps none of them.
 
-    Shape: `mentions` is what is said about it elsewhere. `house` has to note its first entry, and each whose kind is
-    anchored, except those that it lists as older than its notes. `needs_notes` is False where `house` is broken. Of a
-    wave, without a follower, only chain and notes are checked.
+    Shape: `house` has to note its first entry, and each whose kind is anchored, except those that it lists as older
+    than its notes. `needs_notes` is False where `house` is broken. Of a wave, without a follower, only chain and notes
+    are checked.
     """
 
     def __init__(
-        self,
-        stream: str,
-        mentions: Sequence[Mention],
-        needs_notes: bool,
-        followers: Mapping[str, StreamFollower] = NO_FOLLOWERS,
+        self, stream: str, tables: AuditTables, needs_notes: bool, follower: StreamFollower | None = None
     ) -> None:
-        self.stream = stream
-        self._follower = followers.get(WAVES)
         self.chain = Chain(stream)
-        # The first note of an entry counts: a later one, which anybody may append, never takes its place.
-        self._anchors = {mention.seq: mention.value for mention in reversed(mentions) if mention.kind in _NOTES}
-        self._noted_at = {mention.seq: mention.at for mention in reversed(mentions) if mention.kind == "anchor"}
-        self._end = max((mention.seq for mention in mentions if mention.kind == "end"), default=0)
-        self._older = max((mention.seq for mention in mentions if mention.kind == "older"), default=0)
-        self._rows = {mention.kind: mention.value for mention in mentions if mention.kind not in _NOTES}
-        self._cases = {mention.value for mention in mentions if mention.kind == "case"}
-        self.gone = 0  # entries that name a case which is not stored
-        self._times = Counter(mention.kind for mention in mentions)
+        self.unread = list[Broken]()  # from where on this program cannot say what the rest of it means
+        self.is_wave = is_wave(stream)
+        self._stream = stream
+        self._tables = tables
         self._needs_notes = needs_notes
-        self._anchored: set[int] = set()
-        self._first_step: Entry | None = None
+        self._follower = follower
         self._incident: Incident | None = None
         self._wave: Any = None
-        self._is_rewritten = False
+        self._begun: Entry | None = None  # the first step
+        self._invalid = list[Broken]()  # the entry that cannot come next
         self._goes_on = True  # while every entry so far could be read and followed
-        self._broken = list(contradictions(stream, mentions))
-        self.unread: Broken | None = None  # where this program cannot say what the rest of the stream means
 
-    def read(self, row: Sequence[Any]) -> bool:
-        """Read the next row. Return whether its hash is right."""
+    def read(self, row: Sequence[Any]) -> None:
+        """Read the next row."""
         entry, is_right = self.chain.follow(row)
-        self._goes_on = self._goes_on and entry is not None and not self.chain.broken
-        seq = self.chain.head.seq
-        if seq in self._anchors:
-            noted = self._anchors[seq]
-            self._anchored.add(seq)
-            if noted != self.chain.head.hash and is_right and not self._is_rewritten:  # reported once
-                self._is_rewritten = True
-                self._broken.append(Broken(self.stream, seq, "is not the entry that house noted: it was rewritten"))
-        at = self._noted_at.get(seq, "").removeprefix(UNSURE)
-        if at and entry is not None and instant_of(at) - entry.at > APART:
-            says = f"is dated {instant_text(entry.at)}, and house noted it at {at}"
-            if self._noted_at[seq].startswith(UNSURE):
-                self.unread = self.unread or Broken(self.stream, seq, f"{says}: {CLOCK_OR_FORGED}")
-            else:
-                self._broken.append(Broken(self.stream, seq, f"{says}: it is dated back"))
-        is_due = seq > self._older and (seq == 1 or row[4] in ANCHORED) and not self.chain.broken
-        if self._needs_notes and is_due and seq not in self._anchors:
-            self._needs_notes = False  # reported once
-            says = f"the note of entry {seq} of {self.stream}, {row[4]}, is missing: it is not anchored"
-            self._broken.append(Broken(HOUSE, 0, says))
-        named = entry.body.get(_NAMES_CASE.get(entry.kind, "")) if entry is not None else None
-        if named and isinstance(named, str):
-            self.gone += named not in self._cases
+        seq, is_whole = self.chain.head.seq, not self.chain.broken
+        is_due = self._needs_notes and is_whole and (seq == 1 or row[4] in ANCHORED)
+        self._tables.add(
+            "entry",
+            self._stream,
+            seq,
+            row[2] if entry is not None else None,
+            row[6] if is_right else None,
+            row[4] if is_due else None,
+            _named_case(entry) if entry is not None else None,
+        )
+        self._goes_on = self._goes_on and is_whole
         if self._goes_on and entry is not None:
             self._fold(entry)
-        return is_right
 
-    def result(self) -> tuple[Broken, ...]:
-        """Return what is wrong, once all rows were read."""
-        head = self.chain.head
-        found = [*self.chain.broken, *self._broken]
-        if self._end and head != Head(self._end, self._anchors[self._end]):
-            found.append(Broken(self.stream, head.seq, NOT_ITS_END.format(self._end)))
-        for seq in sorted(self._anchors.keys() - self._anchored - {self._end}):
-            if seq > head.seq:
-                says = f"ends before entry {seq}, which house noted: entries were removed"
-                found.append(Broken(self.stream, head.seq, says))
-                break
-        if "pruned" in self._rows:
-            found.append(Broken(self.stream, head.seq, "was pruned, as house says, and has entries all the same"))
-        for kind, table in TABLES.items():  # a wave has a row in one of them, an incident in each of the others
-            if self._times[kind] > ((kind == "wave") == is_wave(self.stream)):
-                found.append(Broken(self.stream, head.seq, f"stands in the table {table} more often than it may"))
+    def end(self) -> None:
+        """Note its end, and the rows that follow from it."""
+        head, is_ended = self.chain.head, None
         if self._goes_on and self._incident is not None:
-            found += self._incident_faults(self._incident)
-        followed = self._follower.row(self._wave) if self._follower is not None and self._wave is not None else None
-        if self._goes_on and followed is not None and self._rows.get("wave") != as_json(followed):
-            found.append(Broken(self.stream, head.seq, "the table of waves differs from its entries"))
-        return tuple(found)
+            is_ended = self._incident.ended
+            self._derive_rows(self._incident)
+        elif self._goes_on and self._wave is not None and self._follower is not None:
+            row = as_json(self._follower.row(self._wave))
+            says = "the table of waves differs from its entries"
+            self._tables.add("derived", self._stream, "waves", row, None, head.seq, says, None)
+        self._tables.add("chain", self._stream, head.seq, head.hash, self.is_wave, is_ended)
+
+    @property
+    def broken(self) -> list[Broken]:
+        """What is wrong with it alone."""
+        return [*self.chain.broken, *self._invalid]
 
     @property
     def is_stepped_over(self) -> bool:
         """True where what follows from its entries is not known here, because its extra is left out."""
-        return is_wave(self.stream) and self._follower is None
+        return self.is_wave and self._follower is None
 
     def _fold(self, entry: Entry) -> None:
         try:
-            if is_wave(self.stream):
+            if self.is_wave:
                 if self._follower is not None:
                     self._wave = self._follower.after(self._wave, entry)
                 elif not isinstance(entry.event, OwnEvent) or entry.kind not in OF_WAVES:
                     raise ImpossibleEvent(f"{entry.kind} is not an entry of a wave.")
                 return
             self._incident = fold((entry,)) if self._incident is None else fold_entry(self._incident, entry)
-            if self._first_step is None and entry.kind == StepStarted.__name__:
-                self._first_step = entry
+            if self._begun is None and entry.kind == StepStarted.__name__:
+                self._begun = entry
         except ImpossibleEvent as no:
             self._goes_on = False
-            what = "wave" if is_wave(self.stream) else "incident"
-            self._broken.append(Broken(self.stream, entry.seq, f"is not a valid {what}: {no.sentence}"))
+            what = "wave" if self.is_wave else "incident"
+            self._invalid.append(Broken(self._stream, entry.seq, f"is not a valid {what}: {no.sentence}"))
         except UnreadableEntry as no:
             self._goes_on = False  # intact, but written by a newer program
-            self.unread = Broken(self.stream, entry.seq, f"was not followed from here on: {no.sentence}")
+            self.unread.append(Broken(self._stream, entry.seq, f"was not followed from here on: {no.sentence}"))
 
-    def _incident_faults(self, incident: Incident) -> Iterator[Broken]:
-        if self._rows.get("line") != as_json(line_of(incident)):
-            yield Broken(self.stream, incident.seq, "the list of incidents differs from its entries")
-        if incident.ended and not self._end:
-            yield Broken(HOUSE, 0, f"the note of the end of {self.stream}, entry {incident.seq}, is missing")
-        yield from self._hold_faults(incident)
-        yield from self._attempt_faults(incident)
-
-    def _hold_faults(self, incident: Incident) -> Iterator[Broken]:
-        """An incident holds its node from its first step to its end."""
-        held = self._rows.get("hold")
-        begun = [step.number for step in incident.steps if step.started is not None]
-        due = None if incident.ended or not begun else [incident.node, begun[-1], _machine_id_of(incident)]
-        if held is None and "released" in self._rows:
-            return  # a person freed the node; the next step takes it again
-        if held == due or (held is None and not self._is_anchored(self._first_step)):
+    def _derive_rows(self, incident: Incident) -> None:
+        """Note what the tables have to say: a line; from its first step on an attempt, and until its end a hold."""
+        line, says = as_json(line_of(incident)), "the list of incidents differs from its entries"
+        self._tables.add("derived", self._stream, "incidents", line, None, incident.seq, says, None)
+        node, proposed, begun = incident.node, incident.proposal, self._begun
+        if begun is None or proposed is None:
             return
-        if due is None:
-            yield Broken(self.stream, incident.seq, "stands in the table holds but acts on no node")
-        else:
-            says = f"acts on {incident.node}, step {due[1]}, and the table holds says otherwise"
-            yield Broken(self.stream, incident.seq, says)
+        machine = proposed.binds.get(MACHINE_ID, "")
+        attempt = as_json([node, proposed.plan.remedy, machine, proposed.plan.cure])
+        at, says = instant_text(begun.at), "began its plan, and the table attempts says otherwise"
+        self._tables.add("derived", self._stream, "attempts", attempt, at, begun.seq, says, begun.seq)
+        started = [step.number for step in incident.steps if step.started is not None]
+        if started and not incident.ended:
+            hold, says = as_json([node, started[-1], machine]), f"acts on {node}, step {started[-1]}"
+            says += ", and the table holds says otherwise"
+            self._tables.add("derived", self._stream, "holds", hold, None, incident.seq, says, begun.seq)
 
-    def _attempt_faults(self, incident: Incident) -> Iterator[Broken]:
-        """An incident whose plan was begun is in the table of attempts, with node, plan and time."""
-        row, first = self._rows.get("attempt"), self._first_step
-        if first is None or incident.proposal is None:
-            if row is not None:
-                yield Broken(self.stream, incident.seq, "stands in the table attempts but began no step")
+
+def _named_case(entry: Entry) -> str | None:
+    """Return the hash of what a node said, where the entry names one."""
+    digest = entry.body.get(_NAMES_CASE.get(entry.kind, ""))
+    return digest if digest and isinstance(digest, str) else None
+
+
+class HouseStream:
+    """Reads the stream `house`, and what it says about incidents."""
+
+    def __init__(self, tables: AuditTables) -> None:
+        self.chain = Chain(HOUSE)
+        self._tables = tables
+        self._unread: Broken | None = None  # the first entry of which this program cannot say what it means
+        self._may_list_older = True  # until the list of older streams has ended
+        self._lists_older = False
+        self._clamped_to = ""  # the time of the last entry before, about another stream
+        self._last = ("", "")  # the stream that the last entry is about, and its time
+        self._pruned = (0, "")  # the last entry that removes incidents, and its time
+
+    def read(self, row: Sequence[Any]) -> None:
+        """Read the next row."""
+        entry, is_right = self.chain.follow(row)
+        digest = row[6] if is_right else None
+        self._tables.add("entry", HOUSE, self.chain.head.seq, None, digest, None, None)
+        if entry is None:
             return
-        if row is None:
-            if self._is_anchored(first):
-                yield Broken(self.stream, first.seq, "began its plan, and is missing in the table attempts")
-        elif row[:-1] != _attempt_values(incident.node, incident.proposal) or not (
-            # After a release the step begins again, and counts from then.
-            "released" in self._rows or _is_near_in_time(row[-1], first)
-        ):
-            yield Broken(self.stream, first.seq, "began its plan, and the table attempts says otherwise")
-
-    def _is_anchored(self, entry: Entry | None) -> bool:
-        """True if a present-day program wrote the entry: it wrote the tables in the same transaction."""
-        return entry is not None and entry.seq in self._anchors and entry.seq > self._older
-
-
-def contradictions(stream: str, mentions: Sequence[Mention]) -> Iterator[Broken]:
-    """Yield the first entry that `house` notes as two different ones, which no program writes."""
-    noted = dict[int, Any]()
-    for mention in mentions:
-        if mention.kind in _NOTES and noted.setdefault(mention.seq, mention.value) != mention.value:
-            yield Broken(stream, mention.seq, "was noted in house twice, with different hashes: one is forged")
+        if entry.kind != OlderNoted.__name__ and (self._lists_older or NONE_OLDER in entry.body):
+            self._may_list_older = False
+        try:
+            event = entry.event
+        except UnreadableEntry as no:
+            self._unread = self._unread or Broken(HOUSE, entry.seq, no.sentence)
+            self._last = ("", row[2])
             return
+        is_sure = self._is_time_sure(row[2], event)
+        if says := self._misplaced_words(entry, event):
+            self.chain.broken.append(Broken(HOUSE, entry.seq, says))
+            return
+        if isinstance(event, IncidentsPruned):
+            self._pruned = (entry.seq, row[2])
+        for stream, kind, seq, head, at in _notes(event, row[2]):
+            if 0 <= seq <= _GREATEST:
+                self._tables.add("noted", stream, kind, seq, head, at, is_sure)
+            else:
+                self.chain.broken.append(Broken(HOUSE, entry.seq, "notes an entry with a number that none can have"))
+
+    def unclear(self, now: str) -> list[Broken]:
+        """Return what this program cannot say of it: a time that is still to come makes nothing old enough."""
+        seq, at = self._pruned
+        is_ahead = bool(at) and instant_of(at) - instant_of(now) > APART
+        ahead = Broken(
+            HOUSE, seq, f"removes incidents at {at}, which is still to come: a clock was ahead, or it is forged"
+        )
+        return [self._unread] if self._unread is not None else [ahead] if is_ahead else []
+
+    def _misplaced_words(self, entry: Entry, event: Event) -> str:
+        """Say what no program writes there, though it could be read."""
+        if not isinstance(event, HOUSE_EVENTS) and entry.kind not in OF_HOUSE:
+            return f"holds {entry.kind}, which belongs to an incident"
+        if isinstance(event, OlderNoted):
+            says = "" if self._may_list_older else "lists older streams, after that list had ended"
+            self._lists_older, self._may_list_older = True, not says and len(event.heads) >= OLDER_AT_ONCE
+            return says
+        if isinstance(event, IncidentsPruned) and entry.at - event.before < SHORTEST - APART:
+            return f"removes incidents that ended less than {SHORTEST.days} days before"
+        return ""
+
+    def _is_time_sure(self, at: str, event: Event) -> bool:
+        """Return whether a note was written when it says; False where its time is only that of the entry before it.
+
+        No entry of `house` is dated before another: once its clock is set back, the entries have the time of the last
+        one before. Those about the same incident, in one transaction, have one time anyway.
+        """
+        about = event.incident if isinstance(event, EntryAnchored | IncidentEnded) else ""
+        if not about or about != self._last[0]:
+            self._clamped_to = self._last[1]
+        self._last = (about, at)
+        return at != self._clamped_to
 
 
-def _machine_id_of(incident: Incident) -> str:
-    return incident.proposal.binds.get(MACHINE_ID, "") if incident.proposal is not None else ""
+def _notes(event: Event, at: str) -> Iterator[tuple[str, str, int, str, str]]:
+    """Yield what an entry of `house` says about incidents, written at that time: rows of the table `noted`."""
+    if isinstance(event, EntryAnchored):
+        yield event.incident, "anchor", event.seq, event.head, at
+    elif isinstance(event, IncidentEnded):
+        yield event.incident, "end", event.seq, event.head, at
+    elif isinstance(event, NodeReleased):
+        yield event.incident, "released", 0, event.node, at
+    elif isinstance(event, IncidentsPruned | OlderNoted):
+        kind, until = ("pruned", instant_text(event.before)) if isinstance(event, IncidentsPruned) else ("older", at)
+        for stream, head in event.heads.items():
+            seq, _, digest = head.partition(":")
+            yield stream, kind, int(seq) if _NUMBER.fullmatch(seq) else -1, digest, until
 
 
-def _attempt_values(node: str, proposed: PlanProposed) -> list[str]:
-    """What the table of attempts says about a begun plan, without the time."""
-    return [node, proposed.plan.remedy, proposed.binds.get(MACHINE_ID, ""), proposed.plan.cure]
-
-
-def _is_near_in_time(text: object, entry: Entry) -> bool:
-    try:
-        return abs(instant_of(str(text)) - entry.at) <= APART
-    except ValueError:
-        return False
+def as_json(value: Any) -> str:
+    """Return a row as a text that is equal for equal rows, whatever a forger put in its place."""
+    return json.dumps(value, default=repr, sort_keys=True)

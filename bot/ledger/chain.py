@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from bot.domain.entry import Entry, Head, canonical_body, entry_hash, is_author
@@ -11,6 +12,7 @@ from bot.domain.errors import UnreadableEntry
 from bot.ledger.entries import entry_of
 
 FIELDS = ("stream", "seq", "at", "by", "kind", "body", "hash")  # of a row, in this order
+APART = timedelta(minutes=1)  # of what a transaction writes: an older program asked for the time more than once
 
 _BEGINNING = Head()
 # Of an instant that could be read: quicker than to write it again.

@@ -25,8 +25,7 @@ from bot.domain.safe_text import listed, one_line
 from bot.domain.verdict import recorded_verdict, without_secrets
 from bot.extras.bundles.bundle import MOST_BYTES, MOST_FINDINGS, MOST_LINE, PLAIN_FORM, BundleFile, BundleHead
 from bot.extras.bundles.export import hashes_named, head_and_report
-from bot.ledger.audited_stream import APART
-from bot.ledger.chain import Chain
+from bot.ledger.chain import APART, Chain
 from bot.ledger.excerpt import StoredEntry
 
 
