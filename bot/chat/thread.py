@@ -30,7 +30,7 @@ from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.remembered import BoundedDict
 from bot.chat.thread_files import REPORT, FileRequest
-from bot.domain.incident import Decision, Incident
+from bot.domain.incident import Decision, Incident, Result
 from bot.domain.post import CardRecord
 from bot.domain.safe_text import listed, one_line, safe
 from bot.domain.transitions import State
@@ -100,7 +100,7 @@ def replies(incident: Incident, words: PlanWords = BY_NAME, *, of_several: bool 
         below = tuple(folded("Before and after", said))
         yield Reply(f"after-{view.id}", Document(text, (line(Bold(view.node)), *below)), below)
     if view.escalated is not None and incident.had_its_try:
-        yield Reply(f"escalated-{view.id}", _not_fixed_document(view))
+        yield Reply(f"escalated-{view.id}", _not_fixed_document(view, incident.result))
     elif incident.approval is not None and incident.state is State.UNKNOWN and incident.asked_at is not None:
         yield Reply(f"asked-{view.id}-{incident.asked_at:%Y%m%d%H%M%S}", _approvers_document(incident, view))
     elif (
@@ -203,11 +203,11 @@ def _approvers_document(incident: Incident, view: IncidentView) -> Document:
     return Document(said, (line(*said),), broadcast=view.escalated is not None)
 
 
-def _not_fixed_document(view: IncidentView) -> Document:
-    """What was done, that it did not help, and what to try: also shown in the channel."""
+def _not_fixed_document(view: IncidentView, result: Result | None) -> Document:
+    """What was done, how the node stands, and what to try: also shown in the channel."""
     assert view.escalated is not None
     because, try_next = view.escalated.because, view.escalated.try_next
-    words = f"{view.diagnosis}: acted, but not fixed."
+    words = f"{view.diagnosis}: {result}."
     blocks: list[Block] = [line(Bold(clipped(words, SAID))), Paragraph(clipped(safe(because), SAID * 2))]
     blocks += step_blocks(view.plan) if view.plan is not None else ()
     if try_next.strip():

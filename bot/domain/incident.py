@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,6 +27,15 @@ from bot.domain.events import (
 from bot.domain.safe_text import safe
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
+
+
+class Result(enum.StrEnum):
+    """How a node stands that was acted on, in the words that people read."""
+
+    CURED = "cured"
+    NOT_GIVEN_BACK = "cured, but not given back"  # what keeps work away was not taken back
+    CONTAINED = "kept from new work, and not cured"  # all that its plan was for
+    NOT_FIXED = "acted, but not fixed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,18 +255,27 @@ class Incident:
         return self.samples[-1].beside if self.samples and self.state is State.RESOLVED else ""
 
     @property
-    def is_unfixed(self) -> bool:
-        """True once it was acted on and the node is not well: it ended so, asks a person, or can only end so.
+    def result(self) -> Result | None:
+        """How the node stands, once it was acted on and that ended so, asks a person, or can only end so; else None.
 
         Whoever notes that, and ends it, may come later: its program may have died between the two. Where the watch
         shows that the cure does not hold, it does not matter who did what the plan asks.
         """
-        if self.state is State.RESOLVED:
-            return self.had_its_try and bool(self.beside)
         if self.samples and self.samples[-1].refutes:
-            return True
+            return Result.NOT_FIXED
         failed = any(isinstance(step.outcome, StepFailed) for step in self.steps)
-        return self.had_its_try and (failed or self.ended or self.state is State.UNKNOWN)
+        if not (self.had_its_try and (failed or self.ended or self.state is State.UNKNOWN)):
+            return None
+        if self.state is State.RESOLVED:
+            return Result.NOT_FIXED if self.beside else Result.CURED
+        if not self.cure_has_held:
+            return Result.NOT_FIXED
+        return Result.NOT_GIVEN_BACK if failed or self.steps_left else Result.CONTAINED
+
+    @property
+    def is_unfixed(self) -> bool:
+        """True once it was acted on and a person has to see to what the plan was for."""
+        return self.result in (Result.NOT_FIXED, Result.NOT_GIVEN_BACK)
 
     @property
     def steps_left(self) -> int:

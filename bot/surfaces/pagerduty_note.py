@@ -116,7 +116,7 @@ def unfixed_alert(incident: Incident, context: ViewContext = NOTHING) -> Outgoin
     view = incident_view(incident, context)
     if view.escalated is None or not (incident.had_its_try or (incident.has_begun and not incident.is_over)):
         return None
-    what = "acted, but not fixed" if incident.had_its_try else "approved, but nothing was run"
+    what = incident.result if incident.had_its_try else "approved, but nothing was run"
     words = f"{one_line(view.node, 80)}: {what}. {view.escalated.because}"
     details = {
         "incident": view.id,

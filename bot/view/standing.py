@@ -13,7 +13,7 @@ from bot.domain.action import Plan
 from bot.domain.alert import TERMINAL
 from bot.domain.duration import span_words
 from bot.domain.events import GIVE_UP, GO_ON, Cancelled, Declined, Escalated, Resolved, StepVerified
-from bot.domain.incident import Incident
+from bot.domain.incident import Incident, Result
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
@@ -226,7 +226,8 @@ def _question_sentences(incident: Incident, context: ViewContext) -> Iterator[Se
 
 def _ending_reason(incident: Incident) -> str:
     ending = incident.ending
-    return getattr(ending, "because", "") or getattr(ending, "summary", "")
+    because: str = getattr(ending, "because", "") or getattr(ending, "summary", "")
+    return f"{incident.result}: {because}" if incident.result is Result.NOT_GIVEN_BACK else because
 
 
 def _ending_sentences(incident: Incident, plan: PlanView | None) -> Iterator[Sentence]:

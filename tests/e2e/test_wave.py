@@ -122,9 +122,9 @@ async def test_useless_cure_stops_at_the_canary_and_goes_on_only_by_an_approver(
         over = await told(here, wave["id"])
         acted = [name for name in nodes if here.machine(name).done]
         assert (over["state"], len(acted)) == ("stopped", 1), done
-        assert f"{acted[0]} was acted on and is not fixed" in over["stopped"]
+        assert f"{acted[0]}: acted, but not fixed: " in over["stopped"]
         blind = await here.zombie("wave", "resume", wave["id"], "--approve-as", "bob", "--reason", "go on")
-        assert (blind.status, f"{acted[0]} was acted on and is not fixed" in blind.out) == (2, True), blind
+        assert (blind.status, f"{acted[0]}: acted, but not fixed: " in blind.out) == (2, True), blind
         (seen,) = re.findall(r"--seen (\S+)", blind.err)
         earlier = instant_text(instant_of(seen) - timedelta(seconds=1))
         for name, at, refusal in (

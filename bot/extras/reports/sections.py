@@ -245,7 +245,7 @@ def _what_worked(data: ReportData, view: IncidentView) -> Iterator[ReportPart]:
         held = sum(sample.holds for sample in data.incident.samples)
         points.append(Point("Watched", (f"The cure held in {held} of {len(data.incident.samples)} readings.",)))
     if view.escalated is not None:
-        points.append(Point("Did not work", (view.escalated.because,)))
+        points.append(Point((data.incident.result or "did not work").capitalize(), (view.escalated.because,)))
     yield Points(tuple(points)) if points else paragraph(nothing_done_words(data.incident))
 
 

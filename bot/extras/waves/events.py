@@ -116,7 +116,8 @@ class TurnOutcome(enum.StrEnum):
     """The outcome of a node's turn."""
 
     CURED = "cured"  # acted on, and the cure held
-    FAILED = "failed"  # acted on, and not known to be well
+    CONTAINED = "contained"  # kept from new work, which was all that its plan was for
+    FAILED = "failed"  # acted on, and not known to be well, or not given back
     DROPPED = "dropped"  # nothing was done on the node
 
 

@@ -139,6 +139,8 @@ def check_may_begin(connection: Connection, incident: Incident, is_first: bool, 
     row = connection.execute(select(WAVES).where(WAVES.c.id == incident.wave)).one_or_none()
     if row is None:
         raise WaveHeld(f"Wave {incident.wave} is not on record, so nothing of it begins.")
+    if incident.cure_has_held:  # what is left gives its node back: what has begun is finished
+        return
     if row.state != WaveState.RUNNING.value:
         raise WaveHeld(f"Wave {incident.wave} is {row.state}.", f"zombie wave resume {incident.wave}")
     if incident.id not in (turns := json.loads(row.turns)):
@@ -149,7 +151,7 @@ def check_may_begin(connection: Connection, incident: Incident, is_first: bool, 
         except (ImpossibleEvent, UnreadableEntry) as no:  # of a newer program, or damaged
             raise WaveHeld(f"Wave {incident.wave} waits: how {name} stands is not known: {no.sentence}") from no
         if other.is_unfixed:
-            raise WaveHeld(f"Wave {incident.wave} stops: {other.node} was acted on and is not fixed.")
+            raise WaveHeld(f"Wave {incident.wave} stops: {other.node}: {other.result}.")
     if is_first and now >= instant_of(row.until):
         raise WaveHeld(f"The approval of wave {incident.wave} was valid until {row.until}.")
 

@@ -161,9 +161,9 @@ class Wave:
 
     @property
     def stage(self) -> int:
-        """How many members may be cured or under way now: the first stage that is not complete."""
-        cured = len(self.having(TurnOutcome.CURED))
-        return next((size for size in self.proposal.stages if cured < size), len(self.proposal.members))
+        """How many members may be done or under way now: the first stage that is not complete."""
+        done = len(self.having(TurnOutcome.CURED)) + len(self.having(TurnOutcome.CONTAINED))
+        return next((size for size in self.proposal.stages if done < size), len(self.proposal.members))
 
     @property
     def room(self) -> int:
@@ -347,8 +347,7 @@ def why_stop_again(
 
 def _unfixed_nodes(wave: Wave) -> Iterator[StopReason]:
     if unfixed := wave.unfixed:
-        verb = "was acted on and is" if len(unfixed) == 1 else "were acted on and are"
-        words = f"{_names(turn.member.node for turn in unfixed)} {verb} not fixed: {unfixed[0].because}"
+        words = f"{_names(turn.member.node for turn in unfixed)}: {unfixed[0].because}"
         yield StopReason(words, max(turn.ended_at for turn in unfixed if turn.ended_at is not None))
 
 

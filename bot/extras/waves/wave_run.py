@@ -41,7 +41,7 @@ from bot.domain.errors import (
     StateChanged,
     WouldStopProtected,
 )
-from bot.domain.incident import Incident
+from bot.domain.incident import Incident, Result
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
@@ -66,6 +66,11 @@ MOST_TRIED = 20  # members tried in search of a node with room: the first, and a
 _SETTLES = (StateChanged, AlreadyCured, WouldStopProtected, AlreadyTried, ApprovalExpired, AlreadyDecided)
 # Refusals that make the whole approval void.
 _STOPS = (NotAnApprover, SelfApproval, NotEnoughApprovers, PlanChanged, CauseInDoubt)
+_OUTCOMES = {
+    None: TurnOutcome.DROPPED,
+    Result.CURED: TurnOutcome.CURED,
+    Result.CONTAINED: TurnOutcome.CONTAINED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,5 +257,5 @@ def _outcome(incident: Incident) -> tuple[TurnOutcome, str] | None:
     because = question or str(getattr(incident.ending, "because", "") or getattr(incident.ending, "summary", ""))
     said = f"{incident.state}: {because}" if because else str(incident.state)
     if incident.is_unfixed:
-        return TurnOutcome.FAILED, said
-    return (TurnOutcome.CURED if incident.had_its_try else TurnOutcome.DROPPED), said
+        return TurnOutcome.FAILED, f"{incident.result}: {said}"
+    return _OUTCOMES[incident.result], said

@@ -9,6 +9,7 @@ from bot.domain.entry import Event
 from bot.domain.errors import ImpossibleEvent
 from bot.domain.events import (
     AlertJoined,
+    Escalated,
     IncidentEvent,
     Resolved,
     SampleTaken,
@@ -19,6 +20,7 @@ from bot.domain.events import (
     ValidationStarted,
 )
 from bot.domain.fold import fold, fold_entry
+from bot.domain.incident import Result
 from bot.domain.transitions import State
 from tests.record.incidents import HOLDS, SECOND, STARTED, VERIFIED, WAYS, entries, entry
 
@@ -31,6 +33,23 @@ HELD_SO_FAR = (*FIRST_DONE, WATCHED, HOLDS)
 def test_step_that_waited_is_done_after_the_cure_has_held_and_ends_the_incident() -> None:
     done = fold(entries((*HELD_SO_FAR, StepStarted(2), StepVerified(2), Resolved("It is cured."))))
     assert (done.state, done.steps_left) == (State.RESOLVED, 0)
+
+
+@pytest.mark.parametrize(
+    ("way", "result"),
+    [
+        (HELD_SO_FAR, None),
+        ((*HELD_SO_FAR, SampleTaken(False), Escalated("no answer")), Result.NOT_FIXED),
+        ((*HELD_SO_FAR, Escalated("the brake stayed on")), Result.NOT_GIVEN_BACK),
+        ((*HELD_SO_FAR, StepStarted(2), StepFailed(2, "no")), Result.NOT_GIVEN_BACK),
+        ((*FIRST_DONE, SECOND, ValidationStarted(timedelta(0)), HOLDS, Escalated("no cure")), Result.CONTAINED),
+        ((*HELD_SO_FAR, StepStarted(2), StepVerified(2), Resolved("It is cured.")), Result.CURED),
+    ],
+)
+def test_how_a_node_stands_says_whether_it_is_cured_and_whether_it_was_given_back(
+    way: tuple[IncidentEvent, ...], result: Result | None
+) -> None:
+    assert fold(entries(way)).result is result
 
 
 @pytest.mark.parametrize(

@@ -96,10 +96,10 @@ def approved(ledger: Ledger, incident: str, wave: str = "") -> PlanProposed:
     return proposal
 
 
-def begin(ledger: Ledger, incident: str, seq: int = 4, attempt: int = 1) -> None:
+def begin(ledger: Ledger, incident: str, seq: int = 4, attempt: int = 1, step: int = 1) -> None:
     plan = Plan(f"node-{incident}", STEPS)
     claim = Claim(plan.node, plan.remedy, "r1", Limits(at_once=9), {}, cure=plan.cure)
-    ledger.begin.now(incident, seq, StepStarted(1, attempt), "bot", claim)
+    ledger.begin.now(incident, seq, StepStarted(step, attempt), "bot", claim)
 
 
 def running(database: Database, incident: str, proposal: PlanProposed, time: Clock | None = None) -> None:
@@ -164,6 +164,11 @@ def of_two(database: Database, ledger: Ledger) -> WaveStore:
     return waves
 
 
+HELD: tuple[IncidentEvent, ...] = (
+    StepVerified(1),
+    ValidationStarted(timedelta(0), waiting=1),
+    SampleTaken(True),
+)
 NOT_FIXED: tuple[tuple[IncidentEvent, ...], ...] = (
     (Escalated("it did not come back"),),
     (QuestionAsked("What is it?"),),
@@ -186,6 +191,7 @@ NOT_FIXED: tuple[tuple[IncidentEvent, ...], ...] = (
         SampleTaken(True, (Evidence(BESIDE, "verdict", "critical io-stall"),)),
         Resolved("cured so far"),
     ),
+    (*HELD, Escalated("the brake stayed on")),
 )
 
 
@@ -196,16 +202,26 @@ def test_nothing_of_a_wave_begins_once_one_of_its_nodes_is_not_fixed_whoever_not
     ledger = Ledger(database, holders=step_blockers(shipped().on))
     waves = of_two(database, ledger)
     ledger.append_all.now("one", 5, shows, "bot")
-    with pytest.raises(WaveHeld, match="node-one was acted on and is not fixed"):
+    with pytest.raises(WaveHeld, match=r"node-one: (acted, but not fixed|cured, but not given back)"):
         begin(ledger, "two")
     waves.append.now(WAVE, 6, TurnEnded("one", "node-one", TurnOutcome.FAILED), "bot")
     with pytest.raises(WaveHeld):
         begin(ledger, "two")
-    waves.append.now(WAVE, 7, WaveStopped("node-one was acted on and is not fixed"), "bot")
+    waves.append.now(WAVE, 7, WaveStopped("node-one: acted, but not fixed"), "bot")
     with pytest.raises(WaveHeld, match="is stopped"):
         begin(ledger, "two")
     waves.append.now(WAVE, 8, WaveResumed("a broken disk"), APPROVER)
     begin(ledger, "two")
+
+
+def test_node_whose_cure_has_held_is_given_back_also_while_its_wave_is_stopped(database: Database) -> None:
+    ledger = Ledger(database, holders=step_blockers(shipped().on))
+    waves = of_two(database, ledger)
+    ledger.append_all.now("one", 5, HELD, "bot")
+    waves.append.now(WAVE, 6, WaveStopped("an odd graph"), APPROVER)
+    begin(ledger, "one", 8, step=2)
+    with pytest.raises(WaveHeld, match="is stopped"):
+        begin(ledger, "two")
 
 
 def test_plan_whose_first_step_was_needless_begins_no_later_than_its_waves_time(tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ def test_node_that_fails_in_the_very_moment_of_a_stop_is_not_forgiven_by_who_saw
         shown = drive(world, desk.look(stopped))[0]
         failed = TurnEnded(second.incident, second.node, TurnOutcome.FAILED, "it did not come back")
         drive(world, desk.append(wave.id, stopped.seq, failed, "bot"))
-        with pytest.raises(StaleRequest, match=f"It would stop now: {second.node} was acted on and is not fixed"):
+        with pytest.raises(StaleRequest, match=f"It would stop now: {second.node}: it did not come back"):
             drive(world, desk.resume(wave.id, Approval("terminal:bob", "go on"), shown))
 
 

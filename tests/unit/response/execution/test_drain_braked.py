@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
+from bot.chat.thread import replies
 from bot.demo.cluster.pod import Budget
 from bot.domain.entry import Entry
 from bot.domain.events import Escalated, Resolved, StepFailed
@@ -14,6 +15,9 @@ from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.incident import Incident
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import SILENT
+from bot.surfaces.pagerduty_note import unfixed_alert
+from bot.view.context import ViewContext
+from bot.view.view import incident_view
 from tests.nodes.draining import NAME, DrainStage, drain_stage, worker
 
 PULL = BrakePulled("stop everything")
@@ -207,3 +211,7 @@ async def test_brake_that_is_never_released_leaves_the_node_cordoned_and_says_so
         assert isinstance(done.ending, Escalated)
         assert done.ending.try_next == f"Not done: uncordon. {NAME} stays cordoned: kubectl uncordon {NAME}"
         assert here.now - (await here.told()).opened_at < timedelta(minutes=30)
+        raised, (reply,) = unfixed_alert(done), replies(done)
+        assert raised is not None
+        told = raised.summary, str(reply.message.text), incident_view(done, ViewContext()).short
+        assert all("cured, but not given back" in words for words in told), told
