@@ -249,12 +249,11 @@ def _lost(wave: Wave, now: datetime, unread: str) -> tuple[TurnOutcome, str] | N
 def _outcome(incident: Incident) -> tuple[TurnOutcome, str] | None:
     """Return the outcome of an incident's turn; None while it goes on.
 
-    Shape: an incident that waits for a person's answer does not go on. Nothing done: neither cure nor failure.
+    Shape: one that waits for a person's answer may go on after it. Nothing done: neither cure nor failure.
     """
-    if not incident.ended and incident.state is not State.UNKNOWN:
+    if not incident.ended:
         return None
-    question = incident.question.question if incident.question is not None else ""
-    because = question or str(getattr(incident.ending, "because", "") or getattr(incident.ending, "summary", ""))
+    because = str(getattr(incident.ending, "because", "") or getattr(incident.ending, "summary", ""))
     said = f"{incident.state}: {because}" if because else str(incident.state)
     if incident.is_unfixed:
         return TurnOutcome.FAILED, f"{incident.result}: {said}"

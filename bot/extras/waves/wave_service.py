@@ -258,6 +258,11 @@ class WaveService:
             found.append(StopReason(f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC."))
         if not self.policy.acting or wave.proposal.policy != self.policy.digest:
             found.append(StopReason("The policy has changed since it was approved."))
+        for turn in wave.under_way:
+            incident = await self.incident(turn.member)
+            asked = incident.question if incident is not None and incident.is_unfixed and not incident.ended else None
+            if asked is not None:
+                found.append(StopReason(f"{turn.member.node} asks a person: {asked.question}"))
         return (*found, *why_stop(wave, await self._alarms(wave), now))
 
     async def look(self, wave: Wave) -> tuple[datetime | None, Sequence[str]]:

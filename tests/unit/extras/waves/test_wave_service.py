@@ -12,9 +12,17 @@ import pytest
 
 from bot.domain.alert import Alert
 from bot.domain.entry import WAVES
-from bot.domain.errors import CannotTell, CauseInDoubt, LedgerUnavailable, StaleRequest, UnreadableEntry
-from bot.domain.events import AlertReceived
+from bot.domain.errors import (
+    CannotTell,
+    CauseInDoubt,
+    HostKeyRejected,
+    LedgerUnavailable,
+    StaleRequest,
+    UnreadableEntry,
+)
+from bot.domain.events import GO_ON, AlertReceived
 from bot.domain.incident import Incident
+from bot.domain.node import Node
 from bot.domain.policy import Approval
 from bot.domain.transitions import State
 from bot.extras.waves.events import TurnEnded, TurnGiven, TurnOutcome
@@ -26,6 +34,7 @@ from bot.extras.waves.wiring import run_here
 from bot.ledger import Ledger
 from tests.alerts.pages import judged, of_page
 from tests.schedules.drawn import database_in_memory
+from tests.schedules.parts import CountingNode
 from tests.schedules.stage import PLAYBOOK, POLICY, Stage
 from tests.schedules.waves import WaveRecorder
 from tests.schedules.world import BEGAN_AT, World
@@ -351,6 +360,31 @@ def test_wave_that_is_run_in_a_terminal_outlives_a_ledger_that_is_away_for_a_mom
         parts: Any = SimpleNamespace(service=service, run=Runs())
         over = asyncio.run(run_here(parts, "wave-abcd", lambda _, waits: said.append(waits)))
         assert (over, said) == (first, ["It is away.", "It is away.", ""])
+
+
+def test_node_that_asks_a_person_stops_its_wave_and_goes_on_in_its_turn_once_that_is_answered() -> None:
+    with database_in_memory() as database:
+        world, stage, desk = desk_of(database, ("a", "b", "c"))
+        approved_wave(world, stage, desk)
+        (first, *_), end = drive(world, desk.find("wave-abcd")).proposal.members, BEGAN_AT + timedelta(hours=1)
+        lands, strange = stage.wire.lands, [HostKeyRejected(f"The host key of {first.node} is another.")]
+
+        def lands_elsewhere(node: Node, acts: bool) -> tuple[CountingNode, str]:
+            if strange and stage.nodes[first.node].stopped:
+                raise strange[0]
+            return lands(node, acts)
+
+        stage.wire.lands = lands_elsewhere  # type: ignore[method-assign]
+        stopped = run_until(world, stage, desk, end)
+        assert stopped.stop is not None
+        assert stopped.stop.because.startswith(f"{first.node} asks a person: The host key")
+        strange.clear()
+        drive(world, stage.responder().answer(first.incident, GO_ON, Approval("terminal:ann", "the old key is back")))
+        known, against = drive(world, desk.look(stopped))
+        assert against == []
+        drive(world, desk.resume(stopped.id, Approval("terminal:bob", "it is known"), known))
+        over = run_until(world, stage, desk, end)
+        assert (over.state, len(over.having(TurnOutcome.CURED))) == (WaveState.COMPLETED, 3)
 
 
 @pytest.mark.parametrize("has_turn", [True, False])
