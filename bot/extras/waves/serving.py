@@ -107,7 +107,8 @@ class WaveKeeper(WhileServing):
         self._work.begin()
 
     async def _carry_on(self, wave: str) -> float | None:
-        if not await self._leases.take(wave):  # only avoids double work
+        # Only avoids double work: a bot that does not act leaves it to one that does.
+        if self._run.policy.acting and not await self._leases.take(wave):
             return LOOKS_EVERY
         again = await self._run.advance(wave)
         if again is None:

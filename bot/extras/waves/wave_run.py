@@ -121,8 +121,11 @@ class WaveRun:
                 cured_at = incident.sampled_at if incident is not None and outcome is TurnOutcome.CURED else None
                 ended = TurnEnded(turn.member.incident, turn.member.node, outcome, one_line(because, 500), cured_at)
                 return await self._append_event(wave, ended)
-        if wave.state is WaveState.RUNNING and not why_over and (reasons := await self.service.why_stop(wave)):
-            return await self._append_event(wave, WaveStopped(reasons[0].words))
+        if wave.state is WaveState.RUNNING and not why_over:
+            if not self.policy.acting:  # another program at this ledger may be allowed to act
+                return AdvanceLater(RETRY, "this bot does not act")
+            if reasons := await self.service.why_stop(wave):
+                return await self._append_event(wave, WaveStopped(reasons[0].words))
         for turn in wave.under_way:
             if (again := await self._approve_turn(wave, turn, now, why_over)) is not None:
                 return again

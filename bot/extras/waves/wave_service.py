@@ -256,7 +256,7 @@ class WaveService:
             found.append(StopReason(words))
         if (pulled := await self.ledger.brake_pull()) is not None:
             found.append(StopReason(f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC."))
-        if not self.policy.acting or wave.proposal.policy != self.policy.digest:
+        if wave.proposal.policy != self.policy.digest:
             found.append(StopReason("The policy has changed since it was approved."))
         for turn in wave.under_way:
             incident = await self.incident(turn.member)

@@ -26,12 +26,14 @@ from bot.domain.node import Node
 from bot.domain.policy import Approval
 from bot.domain.transitions import State
 from bot.extras.waves.events import TurnEnded, TurnGiven, TurnOutcome
+from bot.extras.waves.serving import WaveKeeper
 from bot.extras.waves.store import WaveStore, check_may_begin
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.wave_run import WaveRun
 from bot.extras.waves.wave_service import NEVER_PROPOSED, PUT_TOGETHER, WaveRequest, WaveService, why_no_member
 from bot.extras.waves.wiring import run_here
 from bot.ledger import Ledger
+from bot.response.incident_record import null_log
 from tests.alerts.pages import judged, of_page
 from tests.schedules.drawn import database_in_memory
 from tests.schedules.parts import CountingNode
@@ -316,6 +318,18 @@ def test_wave_that_is_held_up_as_a_whole_waits_and_loses_no_node(it_is: str) -> 
         over = run_until(world, stage, desk, BEGAN_AT + timedelta(hours=1))
         assert over.state is WaveState.COMPLETED, (over.stop, over.turns)
         assert len(over.having(TurnOutcome.CURED)) == 5
+
+
+def test_bot_that_does_not_act_leaves_a_wave_and_its_lease_to_one_that_does() -> None:
+    with database_in_memory() as database:
+        world, stage, desk = desk_of(database, ("a", "b"))
+        approved_wave(world, stage, desk)
+        stage.policy = replace(POLICY, acting=False)
+        reads = WaveRun(replace(desk, policy=stage.policy), stage.responder(), stage, "reads")
+        leases: Any = None
+        drive(world, WaveKeeper(reads, desk.waves, leases, null_log, lambda: 0.0)._carry_on("wave-abcd"))
+        assert drive(world, reads.advance("wave-abcd")).because == "this bot does not act"
+        assert drive(world, desk.find("wave-abcd")).state is WaveState.RUNNING
 
 
 def test_wave_whose_cause_comes_into_doubt_stops_for_that_and_loses_no_node() -> None:
