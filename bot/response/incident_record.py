@@ -216,10 +216,11 @@ def facts_proving(record: StepRecord) -> Facts:
 
 @dataclass(frozen=True, slots=True)
 class UndoableStep:
-    """A step that may have run, what was seen before it, and the steps that undo it."""
+    """A step that may have run, what was seen before it and when it failed, and the steps that undo it."""
 
     step: Step
     before: Facts
+    left: Facts
     inverse: tuple[Step, ...]
 
 
@@ -236,7 +237,7 @@ def undoable(incident: Incident, actions: Mapping[str, Action]) -> tuple[Undoabl
         left = facts_of(getattr(record.outcome, "seen", ()))
         back = inverse(step.args, before)
         if back and not (left and inverse(step.args, left) == back):
-            done.append(UndoableStep(step, before, back))
+            done.append(UndoableStep(step, before, left, back))
     return tuple(done)
 
 

@@ -44,6 +44,7 @@ class CountingNode:
     boot: int = 0
     enabled: bool = True
     active: bool = True
+    hangs: bool = False  # its unit, when it is to stop
     down_until: datetime = BEGAN_AT
     up_since: datetime = BEGAN_AT - timedelta(days=11)
     copied_id: str = ""  # the machine-id of another, which it shows
@@ -152,7 +153,7 @@ class CountingNode:
         self.done_as_stranger += self.is_stranger
         if line == "sudo -n systemctl disable --now -- ecs.service":
             self.stopped += self.enabled or self.active
-            self.enabled = self.active = False
+            self.enabled, self.active = False, self.active and self.hangs
         elif back := re.fullmatch(r"sudo -n systemctl (enable|start) -- ecs\.service", line):
             self.enabled |= back.group(1) == "enable"
             self.active |= back.group(1) == "start"

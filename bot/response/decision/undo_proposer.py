@@ -72,7 +72,9 @@ class UndoProposer:
             raise StateChanged(f"Another machine answers: {'; '.join(others)}")
         for act, facts in zip(done, seen.facts, strict=False):
             action = self.reach.actions[act.step.action]
-            if action.judge(act.step.args, act.before, facts) is not Proof.PROVEN:
+            # What failed has left less: the same is to be restored as then.
+            is_as_left = act.left and action.inverse(act.step.args, facts) == action.inverse(act.step.args, act.left)
+            if not is_as_left and action.judge(act.step.args, act.before, facts) is not Proof.PROVEN:
                 left = f"It is not as incident {incident.id} left it: {unit_state_words(facts)}"
                 raise StateChanged(left, "Look at it by hand.")
         if lacking:

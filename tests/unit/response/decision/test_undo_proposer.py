@@ -48,6 +48,18 @@ def test_undo_is_a_plan_of_its_own_that_a_second_person_approves(stage: Stage) -
     assert (node.enabled, node.active, sum(node.reboots.values())) == (True, True, 1)
 
 
+@pytest.mark.parametrize("since", ["as left", "enabled again"])
+def test_step_that_failed_half_way_is_undone_while_the_node_is_as_it_left_it(stage: Stage, since: str) -> None:
+    node = stage.nodes["n1"]
+    node.hangs = True
+    approve(stage)
+    assert run(stage).state == "escalated"
+    assert (node.enabled, node.active) == (False, True), "its stop does not end"
+    node.enabled = since != "as left"
+    opened = do(stage, stage.responder().undo("one", ANN))
+    assert isinstance(opened, Incident if since == "as left" else Refused), opened
+
+
 def test_undo_that_was_asked_for_twice_is_one(stage: Stage) -> None:
     cured(stage)
     opened = do(stage, stage.responder().undo("one", ANN))
