@@ -17,7 +17,6 @@ from bot.causes.irq_affinity import CAUSE as IRQ_AFFINITY
 from bot.causes.leaked_memory_cgroups import CAUSE as LEAKED_MEMORY_CGROUPS
 from bot.causes.lockup import CAUSE as LOCKUP
 from bot.causes.memory_errors import CAUSE as MEMORY_ERRORS
-from bot.causes.memory_reclaim import CAUSE as MEMORY_RECLAIM
 from bot.causes.nic_device_fault import CAUSE as NIC_DEVICE_FAULT
 from bot.causes.oom_kills import CAUSE as OOM_KILLS
 from bot.causes.queue_starved import CAUSE as QUEUE_STARVED
@@ -43,7 +42,6 @@ CAUSES = {
         IRQ_AFFINITY,
         SOFTIRQ_STORM,
         QUEUE_STARVED,
-        MEMORY_RECLAIM,
         LOCKUP,
         BOND_DEGRADED,
         IO_STALL,

@@ -117,6 +117,18 @@ class ProcessesReading:
         shares = (each.sys_seconds for each in self.busiest if each.kernel_thread and _BOUND_WORKER.match(each.name))
         return 100 * max(shares, default=0.0) / self.seconds
 
+    @property
+    def reclaim_threads(self) -> tuple[ProcessUse, ...]:
+        """The kernel's threads that reclaim and compact memory, where they used CPU."""
+        names = ("kswapd", "kcompactd")
+        return tuple(each for each in self.busiest if each.name.startswith(names) and each.sys_seconds > 0)
+
+    @property
+    def kswapd_percent(self) -> float:
+        """The most of a core that a thread which reclaims memory (kswapd) used in the kernel."""
+        shares = (each.sys_seconds for each in self.busiest if each.kernel_thread and each.name.startswith("kswapd"))
+        return 100 * max(shares, default=0.0) / self.seconds
+
     def lines_of(self, field: str) -> tuple[str, ...]:
         """Return the processes that a field is counted from, as `ps` and /proc/PID/stat show them."""
         if field in ("lock_wait_count", "answer_wait_count"):

@@ -73,6 +73,21 @@ class ReclaimReading:
         return self.rise("compact_fail")
 
     @property
+    def compact_stall_rise(self) -> int | None:
+        """How often an allocation had to wait for memory to be compacted inside the window."""
+        return self.rise("compact_stall")
+
+    @property
+    def pswpout_rise(self) -> int | None:
+        """Pages that went to swap inside the window."""
+        return self.rise("pswpout")
+
+    @property
+    def pswpin_rise(self) -> int | None:
+        """Pages that came back from swap inside the window."""
+        return self.rise("pswpin")
+
+    @property
     def pgscan_direct_rise(self) -> int | None:
         """Pages scanned by direct reclaim inside the window."""
         return self._rise_over_zones("pgscan_direct")
@@ -81,6 +96,37 @@ class ReclaimReading:
     def pgscan_kswapd_rise(self) -> int | None:
         """Pages scanned by kswapd inside the window."""
         return self._rise_over_zones("pgscan_kswapd")
+
+    @property
+    def direct_lines(self) -> tuple[str, ...]:
+        """The counters of direct reclaim that rose, that which rose most first, and compaction's."""
+        risen = [name for name in self.lines if name.startswith(("pgscan_direct", "allocstall")) and self.rise(name)]
+        risen.sort(key=lambda name: -(self.rise(name) or 0))
+        return self._lines(*risen, *(["compact_stall"] if self.compact_stall_rise else []))[:5]
+
+    @property
+    def kswapd_lines(self) -> tuple[str, ...]:
+        """The counters of pages scanned by kswapd that rose."""
+        return self._lines(*(name for name in self.lines if name.startswith("pgscan_kswapd") and self.rise(name)))
+
+    @property
+    def swap_lines(self) -> tuple[str, ...]:
+        """The counters of pages to and from swap."""
+        return self._lines("pswpin", "pswpout")
+
+    @property
+    def memory_lines(self) -> tuple[str, ...]:
+        """The rows of what memory there is, and of what is available."""
+        return self._lines("MemTotal", "MemAvailable")
+
+    @property
+    def memory_full_line(self) -> str:
+        """The line that tells how long everything waited for memory."""
+        line = self.pressure.get("memory full")
+        return "" if line is None else line.raw
+
+    def _lines(self, *names: str) -> tuple[str, ...]:
+        return tuple(self.lines[name] for name in names if name in self.lines)
 
     @property
     def mem_total_kib(self) -> int | None:
