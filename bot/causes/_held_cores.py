@@ -85,10 +85,8 @@ def held_cores(snapshot: Snapshot, at_least_percent: float, for_seconds: float, 
     unread = tuple(reading for reading in (cpu, processes) if isinstance(reading, Unread))
     if isinstance(cpu, Unread):
         return HeldCores((), unread=unread)
-    # A window of a second or two must be able to see it too; then the sentence says that it was short.
-    needed = max(1, min(round(for_seconds), len(cpu.seconds)))
-    cores = cpu.held("sys_percent", at_least_percent, needed)
-    short = needed < for_seconds
+    cores = cpu.held("sys_percent", at_least_percent, for_seconds)
+    short = len(cpu.seconds) < for_seconds  # the sentence says so
     if not cores or isinstance(processes, Unread):
         return HeldCores(cores, unread=unread, short_window=short)
     busy = sorted((p for p in processes.busiest if p.sys_seconds > 0), key=lambda p: -p.sys_seconds)
@@ -114,7 +112,7 @@ def held_in_realtime(
     if isinstance(cpu, Unread) or isinstance(processes, Unread):
         return ()
     first = [process for process in processes.busiest if process.realtime]
-    held = cpu.held("usr_percent", at_least_percent, max(1, min(round(for_seconds), len(cpu.seconds))))
+    held = cpu.held("usr_percent", at_least_percent, for_seconds)
     there = ((core, [p for p in first if core.core in p.cores_in_user_code]) for core in held)
     enough = ((core, tuple(p for p in by if p.usr_seconds >= share * _core_seconds(core))) for core, by in there)
     return tuple((core, by) for core, by in enough if by)

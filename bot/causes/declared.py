@@ -6,12 +6,10 @@ Shape: probes that it needs, what leaves it open, and how grave it can be follow
 from __future__ import annotations
 
 import json
-import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from heapq import nlargest
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -41,7 +39,6 @@ from bot.probes.formats.kernel_table import table
 from bot.probes.kernel_log import KernelLogReading
 
 _EVER_MINUTES = 1e9
-_ROWS = 4  # of cores
 _TOLD = 3  # sentences of a summary; people find the others among the evidence
 _LINES = 3  # of the kernel's log, behind one sentence
 _EVENTS = Many(Record(KernelEvent))
@@ -110,7 +107,7 @@ def _held_cores(snapshot: Snapshot, field: str, at_least_percent: float, seconds
     cpu = snapshot.get(CpuReading)
     if isinstance(cpu, Unread):
         return Unknown(f"cpu was not read ({cpu.reason})")
-    return cpu.held(field, at_least_percent, max(1, min(round(seconds), len(cpu.seconds))))
+    return cpu.held(field, at_least_percent, seconds)
 
 
 def _hottest(snapshot: Snapshot, field: str) -> Any:
@@ -124,12 +121,8 @@ def _share_fault(field: str | None, *_: object) -> str:
 
 
 def _hottest_rows(snapshot: Snapshot, field: str) -> Any:
-    """The rows of the seconds in which cores had the most of a share."""
     cpu = snapshot.get(CpuReading)
-    if isinstance(cpu, Unread):
-        return Unknown(f"cpu was not read ({cpu.reason})")
-    rows = [core for second in cpu.seconds for core in second if core.raw]
-    return tuple([core.raw for core in nlargest(_ROWS, rows, key=operator.attrgetter(field))])
+    return Unknown(f"cpu was not read ({cpu.reason})") if isinstance(cpu, Unread) else cpu.rows(field)
 
 
 def _number_after(snapshot: Snapshot, text: str, word: str) -> Any:

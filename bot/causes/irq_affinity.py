@@ -10,20 +10,12 @@ again.
 from __future__ import annotations
 
 from bot.causes._figures import percent
-from bot.causes._irq_placement import (
-    IrqPlacement,
-    core_rows,
-    full_cores,
-    irq_placement,
-    packet_percent,
-    queues_crowd_one_core,
-)
 from bot.causes._starvation import starvation
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, HalfRead, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
-from bot.probes.interrupts import InterruptsReading
+from bot.probes.interrupts import InterruptsReading, Placement
 from bot.probes.softirq import SoftirqReading
 
 NAME = "irq-affinity"
@@ -33,17 +25,15 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     """Tell whether the card's interrupts overload one core although they could be spread."""
     cpu, interrupts = snapshot.get(CpuReading), snapshot.get(InterruptsReading)
     if isinstance(interrupts, Unread):
-        full = {} if isinstance(cpu, Unread) else full_cores(cpu, tuning["core_full_percent"], tuning["held_seconds"])
+        full = [] if isinstance(cpu, Unread) else _full_cores(cpu, tuning)
         because = f"the interrupts were not read ({interrupts.reason})"
         if full:
-            because += f", and core {next(iter(full))} is full of them"
+            because += f", and core {full[0]} is full of them"
         return Undecided(NAME, because, suspected=bool(full))
-    placement = irq_placement(interrupts)
-    cores = 0 if isinstance(cpu, Unread) else cpu.cores
-    is_one = queues_crowd_one_core(placement, tuning["one_core_share_percent"], tuning["interrupts_per_second"], cores)
-    if cores == 1:
+    if not isinstance(cpu, Unread) and cpu.cores == 1:
         return RuledOut(NAME, "the machine has a single core: there is nothing to spread", applies=False)
-    if placement is None or not is_one:
+    placement = interrupts.placement
+    if placement is None or not placement.crowds(tuning["one_core_share_percent"], tuning["interrupts_per_second"]):
         if interrupts.lines and not interrupts.seconds_between:
             return HalfRead(NAME, "the interrupts were looked at only once")
         return RuledOut(NAME, _placement_words(placement))
@@ -53,27 +43,32 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     )
     if isinstance(cpu, Unread):
         return Undecided(NAME, f"{said}; how full it is was not read ({cpu.reason})", suspected=True)
-    if placement.core not in full_cores(cpu, tuning["core_full_percent"], tuning["held_seconds"]):
-        spent = packet_percent(cpu, placement.core)
+    if placement.core not in _full_cores(cpu, tuning):
+        spent = cpu.core_mean(placement.core, "packet_percent")
         return RuledOut(NAME, f"{said}, which spends only {percent(spent)} of its time on them")
     return _placement_finding(snapshot, placement, said, cpu, interrupts, tuning)
 
 
+def _full_cores(cpu: CpuReading, tuning: Tuning) -> list[int]:
+    held = cpu.held("packet_percent", tuning["core_full_percent"], tuning["held_seconds"])
+    return sorted(core.core for core in held)
+
+
 def _placement_finding(
     snapshot: Snapshot,
-    placement: IrqPlacement,
+    placement: Placement,
     said: str,
     cpu: CpuReading,
     interrupts: InterruptsReading,
     tuning: Tuning,
 ) -> Finding:
-    spent = packet_percent(cpu, placement.core)
+    spent = cpu.core_mean(placement.core, "packet_percent")
     full = f"core {placement.core} spends {percent(spent)} of its time in interrupts"
     evidence = [
         Evidence(
             "interrupts-on-one-core", "interrupts", said, tuple(line.raw for line in placement.queues if line.raw)[:4]
         ),
-        Evidence("core-full-of-interrupts", "cpu", full, core_rows(cpu, (placement.core,))),
+        Evidence("core-full-of-interrupts", "cpu", full, cpu.rows("packet_percent", (placement.core,))),
     ]
     if interrupts.irqbalance_runs is False:
         evidence.append(Evidence("irqbalance", "interrupts", "irqbalance does not run"))
@@ -98,7 +93,7 @@ def _placement_finding(
     )
 
 
-def _placement_words(placement: IrqPlacement | None) -> str:
+def _placement_words(placement: Placement | None) -> str:
     if placement is None:
         return "no network interrupt came within the window"
     if len(placement.queues) == 1 and placement.share_percent >= 99:

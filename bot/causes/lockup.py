@@ -20,7 +20,6 @@ from datetime import timedelta
 
 from bot.causes import _recent
 from bot.causes._figures import count, percent, sentence
-from bot.causes._irq_placement import core_rows
 from bot.causes._reboot_risks import BESIDE, no_reboot_words, risks_of_reboot_only
 from bot.causes._starvation import starvation
 from bot.domain.action import Step
@@ -74,25 +73,25 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         evidence.append(Evidence("nic-starved", "kernel_log", starved.says, starved.source))
     cpu, is_held, stolen, flooded = snapshot.get(CpuReading), False, False, False
     if not isinstance(cpu, Unread):
-        needed = max(1, min(round(tuning["core_held_seconds"]), len(cpu.seconds)))
+        seconds = tuning["core_held_seconds"]
         stuck = {core for stall in lately for core in stall.cores}
-        held_now = cpu.held("sys_percent", tuning["core_held_percent"], needed)
+        held_now = cpu.held("sys_percent", tuning["core_held_percent"], seconds)
         for core in sorted(held_now, key=lambda held: held.core not in stuck)[:1]:
             is_held, held = core.core in stuck, f"core {core.core} is held in the kernel now"
             evidence.append(Evidence("core-held", "cpu", held, tuple(row for row in core.raw if row)[:3]))
         # A core without a moment but for packets is stuck by this watchdog too, and whoever sends them goes on.
-        full = [core for core in cpu.held("soft_percent", tuning["core_held_percent"], needed) if core.core in stuck]
+        full = [core for core in cpu.held("soft_percent", tuning["core_held_percent"], seconds) if core.core in stuck]
         for core in full[:1]:
             flooded, packets = True, f"core {core.core} does nothing but soft interrupts now"
             evidence.append(Evidence("core-flooded", "cpu", packets, tuple(row for row in core.raw if row)[:3]))
             says += f"; {packets}, and a reboot stops nobody who sends"
         stolen = cpu.steal_percent >= tuning["stolen_percent"] or bool(
-            cpu.held("steal_percent", tuning["core_stolen_percent"], needed)
+            cpu.held("steal_percent", tuning["core_stolen_percent"], seconds)
         )
         if stolen:
             took = f"the hypervisor takes {percent(cpu.steal_percent)} of all cores' time: they may be stuck outside"
             worst, _ = cpu.hottest("steal_percent")
-            evidence.append(Evidence("cpu-stolen", "cpu", took, core_rows(cpu, (worst,), 2)))
+            evidence.append(Evidence("cpu-stolen", "cpu", took, cpu.rows("packet_percent", (worst,), 2)))
             says += f"; {took}"
     against = risks_of_reboot_only(snapshot)
     printing = _recent.events_surely_within(snapshot, log.of("stack-console"), tuning["now_minutes"])

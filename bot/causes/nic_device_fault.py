@@ -16,7 +16,6 @@ from bot.causes import _recent
 from bot.causes._figures import count, percent
 from bot.causes._finding import make_finding
 from bot.causes._harm import walk_of
-from bot.causes._irq_placement import core_rows
 from bot.causes._starvation import dying_cgroups_before, paced_resets, says_starved, starvation
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
@@ -76,7 +75,8 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if not isinstance(cpu, Unread):
         core, spent = cpu.hottest("sys_percent")
         spare = f"the cores are {percent(cpu.idle_percent)} idle; the kernel has most of core {core}, {percent(spent)}"
-        evidence.append(Evidence("cores-idle" if idle else "cores-busy", "cpu", spare, core_rows(cpu, (core,), 2)))
+        rows = cpu.rows("packet_percent", (core,), 2)
+        evidence.append(Evidence("cores-idle" if idle else "cores-busy", "cpu", spare, rows))
     # Faults in the log are real. Time-outs are the card's fault only if the cores were seen to have time.
     now = _recent.events_surely_within(snapshot, silences, tuning["now_minutes"])
     said_by_admin = any(e.kind in _ITS_OWN[:2] for e in now)
@@ -142,11 +142,10 @@ def _why_starved(snapshot: Snapshot, tuning: Tuning) -> str:
         return f"a core was locked up {_recent.ago(snapshot, lockups[-1])}"
     cpu = snapshot.get(CpuReading)
     if not isinstance(cpu, Unread):
-        needed = max(1, min(round(tuning["core_held_seconds"]), len(cpu.seconds)))
         for field, where in (("sys_percent", "the kernel"), ("soft_percent", "soft interrupts")):
             held = [
                 core
-                for core in cpu.held(field, tuning["core_held_percent"], needed)
+                for core in cpu.held(field, tuning["core_held_percent"], tuning["core_held_seconds"])
                 if not _is_polled(snapshot, core.core)
             ]
             for core in held[:1]:

@@ -87,7 +87,7 @@ def _held(
 ) -> Iterator[tuple[HeldCore, str, tuple[ProcessUse, ...]]]:
     """Yield each held core, how it is held, and by whom."""
     most, seconds, share = tuning["core_held_percent"], tuning["core_held_seconds"], tuning["holder_share"]
-    for core in cpu.held("sys_percent", most, max(1, min(round(seconds), len(cpu.seconds)))):
+    for core in cpu.held("sys_percent", most, seconds):
         yield core, "in the kernel", held_in_kernel_by(snapshot, core, share)
     for core, by in held_in_realtime(snapshot, most, seconds, share):
         yield core, "in realtime", by

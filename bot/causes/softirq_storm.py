@@ -10,7 +10,6 @@ Remedy: none planned: the traffic is still there after a reboot.
 from __future__ import annotations
 
 from bot.causes._figures import count, percent
-from bot.causes._irq_placement import core_rows, full_cores, irq_placement, queues_crowd_one_core
 from bot.causes._packet_waits import packet_wait_evidence
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
@@ -32,25 +31,24 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         if lost:
             because += f", and {count(lost, 'packet')} were dropped within the window"
         return Undecided(NAME, because, suspected=bool(lost))
-    full = full_cores(cpu, tuning["core_full_percent"], tuning["held_seconds"])
+    held = cpu.held("packet_percent", tuning["core_full_percent"], tuning["held_seconds"])
+    full = sorted(core.core for core in held)
     if not full:
         core, spent = cpu.hottest("soft_percent")
         where = f", core {core}," if core >= 0 else ""
         return RuledOut(NAME, f"the core busiest with soft interrupts{where} spends {percent(spent)} of its time there")
     interrupts = snapshot.get(InterruptsReading)
     if not isinstance(interrupts, Unread):
-        placement = irq_placement(interrupts)
-        is_one = queues_crowd_one_core(
-            placement, tuning["one_core_share_percent"], tuning["interrupts_per_second"], cpu.cores
-        )
-        if placement is not None and is_one and set(full) <= {placement.core}:
+        placement = interrupts.placement
+        share, rate = tuning["one_core_share_percent"], tuning["interrupts_per_second"]
+        if placement is not None and full == [placement.core] and cpu.cores > 1 and placement.crowds(share, rate):
             return RuledOut(
                 NAME, f"only core {placement.core} is overloaded, and every queue's interrupts land on it: irq-affinity"
             )
     cores = listed(list(map(str, full)), 6)
-    means = sum(full.values()) / len(full)
+    means = sum(cpu.core_mean(core, "packet_percent") for core in full) / len(full)
     said = f"{count(len(full), 'core')} full of soft interrupts (core {cores}; {percent(means)} on average)"
-    evidence = [Evidence("cores-full-of-softirq", "cpu", said, core_rows(cpu, tuple(full)))]
+    evidence = [Evidence("cores-full-of-softirq", "cpu", said, cpu.rows("packet_percent", full))]
     squeezed = 0
     if not isinstance(softirq, Unread):
         squeezed = softirq.time_squeeze_rise
@@ -62,7 +60,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         evidence.append(Evidence("packet-work", "softirq", says, source))
         if not lost and not squeezed:
             return RuledOut(NAME, f"{said}, and nothing was dropped or put off: they keep up")
-    evidence += packet_wait_evidence(snapshot, tuple(full))
+    evidence += packet_wait_evidence(snapshot, full)
     # One full core, and interrupts not read: that may also be irq-affinity.
     told_apart = len(full) > 1 or not isinstance(interrupts, Unread)
     proven = told_apart and (bool(lost) or squeezed >= tuning["time_squeeze_many"])

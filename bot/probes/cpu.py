@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from heapq import nlargest
 from typing import ClassVar
 
 from bot.domain.command import Command, Completed, Outputs, SampleTimes
@@ -41,11 +42,14 @@ class CpuReading:
         """How many cores were seen."""
         return len({core.core for second in self.seconds for core in second})
 
-    def held(self, field: str, at_least_percent: float, for_seconds: int) -> tuple[HeldCore, ...]:
+    def held(self, field: str, at_least_percent: float, for_seconds: float) -> tuple[HeldCore, ...]:
         """Return the cores whose `field` stayed at or above a threshold for that many consecutive seconds, worst first.
+
+        A window that is shorter must be able to see it too.
 
         Example: `cpu.held("sys_percent", 90, 2)`.
         """
+        needed = max(1, min(round(for_seconds), len(self.seconds)))
         best: dict[int, list[CoreSecond]] = {}
         running: dict[int, list[CoreSecond]] = {}
         share = operator.attrgetter(field)
@@ -58,13 +62,18 @@ class CpuReading:
         held = [
             HeldCore(number, _seconds(run), _weighted_mean(run, field), tuple(c.raw for c in run))
             for number, run in best.items()
-            if _seconds(run) >= for_seconds
+            if _seconds(run) >= needed
         ]
         return tuple(sorted(held, key=lambda h: (-h.seconds, -h.mean_percent, h.core)))
 
     def core_mean(self, core: int, field: str) -> float:
         """Return a core's mean over the window, 0 if the core was never seen."""
         return _weighted_mean([c for second in self.seconds for c in second if c.core == core], field)
+
+    def rows(self, field: str, cores: Collection[int] | None = None, most: int = 4) -> tuple[str, ...]:
+        """Return the raw rows of the seconds with the most of `field`, of all cores or of these."""
+        seen = [row for second in self.seconds for row in second if row.raw and (cores is None or row.core in cores)]
+        return tuple([row.raw for row in nlargest(most, seen, key=operator.attrgetter(field))])
 
     def mean(self, field: str) -> float:
         """Return the mean over all cores and seconds."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from string import digits
 from typing import ClassVar
 
 from bot.domain.command import Command, Outputs, SampleTimes
@@ -33,6 +34,29 @@ class InterruptLine:
     cores: tuple[int, ...] = ()
     queue: int | None = None
     raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The core that most network interrupts landed on in the window.
+
+    Shape: `bound` if no queue of the cards that interrupted it may interrupt another core.
+    """
+
+    core: int
+    share_percent: float
+    per_second: float
+    queues: tuple[InterruptLine, ...]  # queues whose interrupts rose on it
+    bound: bool = False
+
+    def crowds(self, share_percent: float, per_second: float) -> bool:
+        """True when several queues share the core with many interrupts that could be spread over others.
+
+        A core full of packet work polls its queues with their interrupts off (NAPI): the busier, the fewer interrupts.
+        So if every queue of its cards is bound to it, the number of interrupts says nothing.
+        """
+        is_much = self.share_percent >= share_percent and (self.per_second >= per_second or self.bound)
+        return is_much and len(self.queues) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +113,27 @@ class InterruptsReading:
         """The busiest core's share of the network interrupts; 0 when there were none."""
         return 100 * max(self.by_core.values(), default=0) / self.total_rise if self.total_rise else 0.0
 
+    @property
+    def placement(self) -> Placement | None:
+        """Where most landed; None without network interrupts, or if the time between the looks is not known."""
+        if not self.total_rise or not self.seconds_between:
+            return None
+        core, rise = max(self.by_core.items(), key=lambda pair: (pair[1], -pair[0]))
+        lines = tuple(line for line in self.lines if line.rises.get(core))
+        cards = {_card_of(line) for line in lines}
+        queues = (line for line in self.lines if line.queue is not None and _card_of(line) in cards)
+        bound = all(line.cores == (core,) for line in queues)
+        return Placement(core, self.busiest_core_share_percent, rise / self.seconds_between, lines, bound)
+
     def queues_on(self, core: int) -> tuple[InterruptLine, ...]:
         """Return the interrupts that this core serves."""
         return tuple(line for line in self.lines if core in line.cores or (not line.cores and core in line.rises))
+
+
+def _card_of(line: InterruptLine) -> str:
+    """Name what the queues of a card share: "eth0-Tx-Rx-" of eth0-Tx-Rx-3."""
+    name, at, device = line.name.partition("@")
+    return f"{name.rstrip(digits)}{at}{device}"
 
 
 # Names that show a row to be a network device's even if sysfs does not: ENA, Intel, Broadcom, vmxnet3, Mellanox,

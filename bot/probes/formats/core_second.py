@@ -33,6 +33,11 @@ class CoreSecond:
     guest_percent: float = 0.0  # running a virtual machine, niced or not
     span_seconds: float = 1.0
 
+    @property
+    def packet_percent(self) -> float:
+        """Time in interrupts, hard and soft, in which packets are handled."""
+        return self.irq_percent + self.soft_percent
+
 
 # The shares of a sample add up to 100. Without decimals ten of them may be 5 off, and mpstat counts idle or iowait
 # ticks that went back as zero, which increases the others a little.
