@@ -98,6 +98,8 @@ class DedupStore(Store):
                 return Correlation(row.group, Recurrence.OVER)
         storm = self._storm(connection, brakes, now)
         course = self._correlation(connection, row, key, Correlation(group, Recurrence.NEW, storm), brakes, now)
+        if course.turn is not Recurrence.AGAIN:  # what ended unheard, as under a silence, fires on no other card
+            connection.execute(_ALL_SIGNALS, _case_key(alarm) | {"firing": False})
         values = {
             "key": key,
             "group": course.group,

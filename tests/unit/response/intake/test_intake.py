@@ -193,6 +193,17 @@ async def test_end_of_a_senders_group_leaves_the_nodes_of_another_whose_group_ha
     assert {one.node: one.is_over for one in await intake.incidents()} == {"node-1": True, "node-2": False}
 
 
+async def test_alert_that_ended_unheard_does_not_keep_a_later_card_open(intake: Stage) -> None:
+    silenced, other = group_alert("node-1:9100", core="7"), group_alert("node-2:9100")
+    await intake.group(silenced, other)
+    await intake.group(other | {"status": "resolved"})
+    intake.now += timedelta(days=30)
+    later = group_alert("node-1:9100", at=intake.now, core="9")
+    await intake.group(later)
+    await intake.group(later | {"status": "resolved"})
+    assert (await intake.incidents())[-1].is_over
+
+
 async def test_group_of_which_alerts_were_left_out_ends_only_those_that_it_lists(intake: Stage) -> None:
     told = [group_alert(f"{node.name}:9100") for node in NODES]
     over = [alert | {"status": "resolved", "endsAt": "2026-11-21T09:36:00Z"} for alert in told]
