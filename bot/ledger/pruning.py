@@ -107,7 +107,7 @@ class Pruner(Store):
     def _prunable(self, connection: Connection, cards: Sequence[str], before: str) -> dict[str, Head]:
         """Return the heads of these cards' incidents that may be removed; checked again: they may have changed."""
         stay = {name for which in (_NEWEST, _HELD, _OF_OPEN_WAVES) for name in connection.execute(which).scalars()}
-        # A source repeats an alert that fires: taken for a new one, it would be given the same names once more.
+        # A source repeats an alert that fires: without its card it would be taken for a new one.
         waiting = {name for which in (_WAITING, _FIRING) for name in connection.execute(which).scalars()}
         for incident in self._readable(connection, _OPEN):
             stay |= {incident.reopens, incident.undoes}

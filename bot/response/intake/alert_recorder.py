@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from bot.domain.alert import BOT, Alert, SourceKind
-from bot.domain.entry import Append
+from bot.domain.entry import Append, instant_text
 from bot.domain.errors import Conflict, ImpossibleEvent, UnknownIncident, UnreadableEntry
 from bot.domain.events import (
     AlertCleared,
@@ -205,9 +206,9 @@ def incident_id(group: str, *words: str) -> str:
     return short_id("incident", group, *words)
 
 
-def group_name(source: SourceKind, case: str, delivery: str) -> str:
-    """The name of a case's group from this delivery on."""
-    return short_id("group", source, case, delivery)
+def group_name(source: SourceKind, case: str, delivery: str, came_at: datetime) -> str:
+    """The name of a case's group from this delivery on; another where it comes again, after a prune."""
+    return short_id("group", source, case, delivery, instant_text(came_at))
 
 
 def _is_outdated(incident: Incident, seed: IncidentSeed, news: NodeNews | None) -> bool:

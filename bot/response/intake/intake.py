@@ -179,9 +179,8 @@ class Intake:
         # Each node as if its alerts had come alone; the card, and so the channel, is that of all.
         seeds = {node: self._seed(parts.get(node, alarm), asked_by, route.channel) for node in named.nodes}
         key = signature(alarm, seeds, named)
-        course = await self.cases.record_firing(
-            kept.delivery, key, group_name(alarm.source, alarm.case, kept.delivery.id), self.rules.brakes
-        )
+        group = group_name(alarm.source, alarm.case, kept.delivery.id, kept.kept_at)
+        course = await self.cases.record_firing(kept.delivery, key, group, self.rules.brakes)
         if course.turn is Recurrence.OVER:
             self.log("alarm_was_over", source=alarm.source, id=alarm.case)
             return

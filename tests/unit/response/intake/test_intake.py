@@ -8,6 +8,7 @@ import pytest
 
 from bot.domain.node import Node
 from bot.domain.transitions import State
+from bot.ledger import Pruner, audit
 from bot.sources.alertmanager import SOURCE
 from bot.sources.pagerduty import SOURCE as PAGERDUTY
 from tests.alerts.bodies import BEGAN_AT, group_alert, group_body, page_alert, page_event
@@ -290,6 +291,21 @@ async def test_new_alert_of_a_case_that_fires_is_on_record_with_its_node_and_tim
     intake.now += 5 * MINUTE
     await intake.group(again, second, group_alert("node-2:9100", severity="warning"))  # another alert of the node
     assert ("node-2", 15) in alarms()
+
+
+async def test_alert_that_is_repeated_after_its_incident_was_pruned_has_another_name(intake: Stage) -> None:
+    alert, days = group_alert("node-1:9100"), timedelta(days=3)
+    await intake.group(alert)
+    await intake.triage()
+    await intake.group(alert | {"status": "resolved"})
+    intake.now += days
+    await intake.page("E1", "Q1", title="what changed last")
+    intake.now += days
+    pruner = Pruner(intake.ledger.database, "terminal:ann", intake.clock)
+    assert (pruner.prune_incidents(days).incidents, pruner.prune_deliveries(days).deliveries > 0) == (1, True)
+    await intake.group(alert)
+    assert nodes(await intake.incidents()) == ["node-1", "node-1"]
+    assert audit(intake.ledger.database).broken == ()
 
 
 async def test_node_whose_card_two_pages_take_up_again_at_one_moment_is_read_once(intake: Stage) -> None:
