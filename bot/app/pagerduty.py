@@ -16,7 +16,7 @@ from bot.app.stores import Stores
 from bot.chat.background import Background
 from bot.chat.document import Document
 from bot.chat.people import People
-from bot.chat.post_state import CARD, MessageTarget
+from bot.chat.post_state import MessageTarget
 from bot.chat.poster import Poster
 from bot.domain.alert import AlertGroup, Reporter
 from bot.domain.contracts import Log
@@ -188,8 +188,7 @@ def serving_pagerduty(
 
     async def tell(name: str, says: str) -> None:
         if channel:
-            await poster.enqueue(name.lower(), CARD, MessageTarget(channel), Document(says))
-            poster.mark_finished(name.lower())
+            await poster.finish(name.lower(), MessageTarget(channel), Document(says))
 
     return pagerduty_parts(settings, stores, log, tell, arrivals)
 

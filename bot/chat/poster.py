@@ -226,6 +226,11 @@ class Poster:
                 await part.settled.wait()
         return part.place
 
+    async def finish(self, card: str, target: MessageTarget, said: Document) -> None:
+        """Send the last wording of a card. Raises: LedgerError as `enqueue` does."""
+        await self.enqueue(card, CARD, target, said)
+        self.mark_finished(card)
+
     def mark_finished(self, card: str) -> None:
         """Note that a card will not change again, so that it can be forgotten once posted."""
         self._parts.finish(card)
@@ -311,13 +316,12 @@ class Poster:
             match outcome:
                 case Delivered(place):
                     await self._delivered(part, version, pending, place)
-                case MessageGone(error) | NoAccess(error):
-                    self._log(f"{self.chat.logged}_gone", card=part.card, part=part.name, error=error)
+                case MessageGone() | NoAccess():
                     await self._try_other_place(part, outcome)
                 case Rejected(error) if isinstance(part.say, FileRequest):
                     await self._go_without(part, part.say, error)
-                case RetryLater(error) | Rejected(error):
-                    await self._retry_later(part, version, pending, error, outcome)
+                case RetryLater() | Rejected():
+                    await self._retry_later(part, version, pending, outcome)
                 case PicturesRefused():
                     pass  # and try again at once with its strip
 
@@ -446,14 +450,9 @@ class Poster:
             part.pending = None
 
     async def _retry_later(
-        self,
-        part: PostState,
-        version: int,
-        pending: PendingDelivery | None,
-        error: str,
-        outcome: Outcome,
+        self, part: PostState, version: int, pending: PendingDelivery | None, outcome: RetryLater | Rejected
     ) -> None:
-        part.failures += 1
+        error, part.failures = outcome.error, part.failures + 1
         asked = outcome.seconds if isinstance(outcome, RetryLater) else self._timing.longest_pause
         pause = max(asked, self._pause_after(part.failures))
         self._log(f"{self.chat.logged}_failed", card=part.card, part=part.name, error=error, again_in_seconds=pause)
@@ -470,8 +469,9 @@ class Poster:
     def _pause_after(self, failures: int) -> float:
         return min(self._timing.longest_pause, self._timing.first_pause * 2.0 ** min(failures - 1, 16))
 
-    async def _try_other_place(self, part: PostState, outcome: Outcome) -> None:
+    async def _try_other_place(self, part: PostState, outcome: MessageGone | NoAccess) -> None:
         """Try another place where this place is closed; without another place only the ledger has it."""
+        self._log(f"{self.chat.logged}_gone", card=part.card, part=part.name, error=outcome.error)
         if part.in_private:
             await self._give_up(part, "the command's address takes no more answers")
         elif isinstance(outcome, NoAccess):
@@ -485,7 +485,7 @@ class Poster:
         elif part.target.thread_ts and not part.under:
             part.target = replace(part.target, thread_ts="")
         elif part.above is None or part.above.settled.is_set():
-            await self._give_up(part, outcome.error if isinstance(outcome, MessageGone) else "gone")
+            await self._give_up(part, outcome.error)
 
     async def _give_up(self, part: PostState, because: str, word: str = "") -> None:
         self._log(f"{word or self.chat.logged}_given_up", card=part.card, part=part.name, because=because)

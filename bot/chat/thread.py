@@ -257,7 +257,7 @@ class ThreadReplies:
     async def _post_or_merge_reply(self, name: str, spot: MessageTarget, incident: str, reply: Reply) -> None:
         """Fold it into the node's details where it can be, else post it as a reply of its own."""
         details = details_part(incident)
-        stands = await self._outbox.standing(name, details) if reply.fold else None
+        stands = (await self._outbox.card(name, details)).standing if reply.fold else None
         merged = self._poster.chat.added(stands, reply.fold) if stands is not None else None
         if merged is None:
             await self._poster.enqueue(name, reply.part, spot, reply.message, under=CARD)

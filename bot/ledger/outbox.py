@@ -139,11 +139,6 @@ class Outbox(Store):
         return "" if row is None else _id(incident, part, row.version)
 
     @reads
-    def standing(self, connection: Connection, incident: str, part: str) -> Mapping[str, Any] | None:
-        """Return the content of a part that was delivered last, if no later version of it waits."""
-        return _delivered_content(connection, incident, part)
-
-    @reads
     def card(self, connection: Connection, incident: str, part: str) -> CardPosts:
         """Return the messages of all its parts, and what stands in this part, in one read."""
         return posts_of(connection, incident, part)

@@ -267,12 +267,12 @@ def test_what_goes_to_pagerduty_is_handed_out_apart_and_one_by_one(database: Dat
 
 
 def test_what_stands_is_known_until_a_later_version_waits(outbox: Outbox) -> None:
-    assert outbox.standing.now(CARD.incident, "card") is None
+    assert outbox.card.now(CARD.incident, "card").standing is None
     post_id = outbox.keep.now(CARD).id
-    assert outbox.standing.now(CARD.incident, "card") is None, "it waits"
+    assert outbox.card.now(CARD.incident, "card").standing is None, "it waits"
     outbox.mark_delivered.now(post_id, PLACE.channel, PLACE.ts)
-    assert outbox.standing.now(CARD.incident, "card") == CARD.content
+    assert outbox.card.now(CARD.incident, "card").standing == CARD.content
     dropped = outbox.keep.now(VERDICT).id
-    assert outbox.standing.now(CARD.incident, "card") is None
+    assert outbox.card.now(CARD.incident, "card").standing is None
     outbox.mark_dropped.now(dropped, "invalid_blocks")
-    assert outbox.standing.now(CARD.incident, "card") is None, "what was dropped never stood there"
+    assert outbox.card.now(CARD.incident, "card").standing is None, "what was dropped never stood there"

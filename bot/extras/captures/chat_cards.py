@@ -179,8 +179,7 @@ class CaptureCards:
                 if rolling is not None and not (because and rolling.is_over):
                     await self.news(CaptureLookResult(rolling))
                 else:
-                    await poster.enqueue(name, CARD, self.turns.shown[capture], not_recorded(node, because, by))
-                    poster.mark_finished(name)
+                    await poster.finish(name, self.turns.shown[capture], not_recorded(node, because, by))
                     await self.turns.release_capture(capture)
                 return
             except LedgerError as error:

@@ -214,8 +214,7 @@ class FleetCards(Chat):
 
     async def _post(self, wanted: FleetCardRequest, message: Document) -> None:
         """Post what does not change any more."""
-        await self.poster.enqueue(wanted.name, CARD, wanted.spot, message)
-        self.poster.mark_finished(wanted.name)
+        await self.poster.finish(wanted.name, wanted.spot, message)
 
     async def _store_request(self, wanted: FleetCardRequest) -> None:
         ask, spot = wanted.ask.text, wanted.spot

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bot.app.factories import now, ssh_transport
 from bot.chat.context import ChatContext
-from bot.chat.post_state import CARD, MessageTarget
+from bot.chat.post_state import MessageTarget
 from bot.extras.fleet.chat_cards import FleetCards
 from bot.extras.fleet.runner import FleetRunner, SweepDependencies
 from bot.extras.fleet.settings import SweepSettings
@@ -26,8 +26,7 @@ def serving(bot: Bot) -> SweepScheduler | None:
     poster, stores = bot.posting.poster, bot.stores
 
     async def post(key: str, sweep: ScheduledSweep, found: Digest) -> None:
-        await poster.enqueue(key, CARD, MessageTarget(sweep.channel), digest_card(sweep, found))
-        poster.mark_finished(key)
+        await poster.finish(key, MessageTarget(sweep.channel), digest_card(sweep, found))
 
     store = SweepStore(stores.database)
     return SweepScheduler(sweeps, bot.once(_runner), stores.chat_requests, stores.readings, store, post, now, bot.log)

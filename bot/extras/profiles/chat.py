@@ -126,8 +126,7 @@ class ProfileChat(Chat):
                 await self.context.surface.show_again(await self.context.find(name))
 
     async def _finish_message(self, name: str, target: MessageTarget, message: Document) -> None:
-        await self.poster.enqueue(name, CARD, target, message)
-        self.poster.mark_finished(name)
+        await self.poster.finish(name, target, message)
         with contextlib.suppress(LedgerError):
             await self.context.chat_requests.mark_done(name)
 

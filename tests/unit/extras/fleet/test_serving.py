@@ -72,11 +72,8 @@ async def test_card_of_a_sweep_that_cannot_be_begun_again_says_so_and_asks_no_mo
             raise UsageError("The cluster does not say where job/train runs: 503")
 
     class Posts:
-        async def enqueue(self, card: str, part: str, spot: MessageTarget, message: Document) -> None:
+        async def finish(self, card: str, spot: MessageTarget, message: Document) -> None:
             posted.append((card, str(message.text)))
-
-        def mark_finished(self, card: str) -> None:
-            done.append(card)
 
     class Requests:
         async def mark_done(self, key: str) -> None:
@@ -89,7 +86,7 @@ async def test_card_of_a_sweep_that_cannot_be_begun_again_says_so_and_asks_no_mo
     assert cards.takes(ChatRequest("fleet-abc", json.dumps(body), now()))
     await work.drain(5.0)
     assert posted == [("fleet-abc", "The cluster does not say where job/train runs: 503")]
-    assert done == ["fleet-abc", "fleet-abc", "fleet-stop fleet-abc"]
+    assert done == ["fleet-abc", "fleet-stop fleet-abc"]
 
 
 def test_seats_of_an_extra_share_what_is_made_of_a_bot_once() -> None:
