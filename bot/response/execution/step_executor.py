@@ -179,7 +179,9 @@ class StepExecutor:
         plan, bound = plan_of(incident)
         until = self.policy.may_begin_until(incident)
         if until is None or now >= until:
-            return expired(incident, "The time in which the approved plan could begin is over.")
+            return expired(
+                incident, f"The time in which the approved plan could begin is over.{await self._held_up_by(now)}"
+            )
         if not self.policy.acting:  # another program at this ledger may be allowed to act
             return AdvanceLater(pause_of(incident.updated_at, now), "this bot does not act")
         if bound.get("policy") != self.policy.digest or incident.proposal is None or not incident.proposal.is_unaltered:
@@ -417,6 +419,15 @@ class StepExecutor:
         if held is None or held.runner == self.runner or held.silent_for >= SILENT:
             return None
         return AdvanceLater(SILENT - held.silent_for, f"{held.runner} is working on it")
+
+    async def _held_up_by(self, now: datetime) -> str:
+        """Say which of the things that hold up any step does so now; empty if none."""
+        try:
+            check_not_quiet(self.policy.quiet, now)
+            await self.check_brake()
+        except Refused as no:
+            return f" {no.name}: {no.sentence}"
+        return ""
 
     async def check_brake(self) -> None:
         """Raises: Braked."""

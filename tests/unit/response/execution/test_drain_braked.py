@@ -209,6 +209,7 @@ async def test_brake_that_is_never_released_leaves_the_node_cordoned_and_says_so
         await here.ledger.append(HOUSE, None, PULL, "terminal:bob")
         done = await here.run(runner)
         assert isinstance(done.ending, Escalated)
+        assert f"could begin is over. {SAID}" in done.ending.because
         assert done.ending.try_next == f"Not done: uncordon. {NAME} stays cordoned: kubectl uncordon {NAME}"
         assert here.now - (await here.told()).opened_at < timedelta(minutes=30)
         raised, (reply,) = unfixed_alert(done), replies(done)
