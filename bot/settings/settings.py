@@ -163,10 +163,8 @@ def database_url(environment: Mapping[str, str], folder: Path | None = None) -> 
 
     Raises: SettingsError when any of them is invalid.
     """
-    chooser = Chooser({}, environment, folder or Path.cwd(), home_of(environment))
-    keys = keys_of(General)
-    if url := str(chooser.choose(keys["database_url"]).value):
-        password = str(chooser.choose(keys["database_password"]).value)
+    if url := str(_of_environment("database_url", environment, folder)):
+        password = str(_of_environment("database_password", environment, folder))
         return _NO_PASSWORD.sub(lambda found: f"{found[1]}:{quote(password, safe='')}@", url) if password else url
     return f"sqlite:///{state_folder(environment, folder) / 'zombie.db'}"
 
@@ -181,7 +179,7 @@ def check_address(environment: Mapping[str, str]) -> None:
 
     Raises: SettingsError.
     """
-    Chooser({}, environment, Path.cwd(), None).choose(keys_of(General)["listen"])
+    _of_environment("listen", environment, None)
 
 
 def state_folder(environment: Mapping[str, str], folder: Path | None = None) -> Path:
@@ -193,9 +191,14 @@ def state_folder(environment: Mapping[str, str], folder: Path | None = None) -> 
     """
     home = home_of(environment)
     xdg = Path(environment.get("XDG_STATE_HOME") or "")
-    chooser = Chooser({}, environment, folder or Path.cwd(), home)
-    state_dir = chooser.choose(keys_of(General)["state_dir"]).value
+    state_dir = _of_environment("state_dir", environment, folder)
     return Path(state_dir or (xdg if xdg.is_absolute() else home / ".local" / "state") / "zombie")
+
+
+def _of_environment(name: str, environment: Mapping[str, str], folder: Path | None) -> Any:
+    """A general setting's value by the environment alone, with paths relative to the folder, or else to the current."""
+    chooser = Chooser({}, environment, folder or Path.cwd(), home_of(environment))
+    return chooser.choose(keys_of(General)[name]).value
 
 
 def _password(url: str) -> str:
