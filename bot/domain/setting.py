@@ -268,9 +268,8 @@ def number(low: int = 1, high: int = 1_000_000) -> Kind:
     return Kind(count(low, high), from_text)
 
 
-def seconds(low: int, high: int) -> Kind:
-    """Return the kind of a duration between two bounds, in seconds; a text may be bare seconds."""
-    least, most = timedelta(seconds=low), timedelta(seconds=high)
+def time_between(least: timedelta, most: timedelta) -> Kind:
+    """Return the kind of a duration between two bounds; a text may be bare seconds."""
     bounds = f'from "{duration_text(least)}" to "{duration_text(most)}"'
 
     def from_toml(table: TomlTable, name: str) -> timedelta | None:

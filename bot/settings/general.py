@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bot.domain.defaults import SAMPLES
 from bot.domain.link_template import link_template_fault
-from bot.domain.setting import LISTEN, PATH, PATHS, TEXT, by_name, number, option, row, seconds, secret
+from bot.domain.setting import LISTEN, PATH, PATHS, TEXT, by_name, number, option, row, secret, time_between
 from bot.domain.toml_table import TomlTable
 
 
@@ -59,7 +59,7 @@ class General:
         toml="check.samples",
     )
     deadline: timedelta | None = row(
-        seconds(1, 3600),
+        time_between(timedelta(seconds=1), timedelta(hours=1)),
         "When a check gives up on a node that still answers; the default is 55 s beyond the window. One that says "
         "nothing for 10 s is given up then.",
         flag="--deadline",

@@ -26,8 +26,8 @@ from bot.domain.setting import (
     option,
     path,
     row,
-    seconds,
     secret,
+    time_between,
 )
 from bot.domain.toml_table import TomlTable
 
@@ -278,7 +278,7 @@ class KubernetesSettings:
         toml="kubernetes.in_cluster",
     )
     drain_deadline: timedelta = row(
-        seconds(10, 24 * 3600),
+        time_between(timedelta(seconds=10), timedelta(days=1)),
         "How long a drain may take before it is handed to a person.",
         defaults.DRAIN_DEADLINE,
         toml="kubernetes.drain_deadline",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from bot.domain.setting import PATH, TEXT, Several, day_spans, option, row, seconds, text_or_texts
+from bot.domain.setting import PATH, TEXT, Several, day_spans, option, row, text_or_texts, time_between
 from bot.domain.toml_table import TomlTable
 
 
@@ -53,13 +53,18 @@ class WorkersSettings:
     )
 
 
+RAREST = timedelta(days=31)
+
+
 @dataclass(frozen=True, slots=True)
 class SweepSettings(Several):
     """A [[sweep]]: which nodes are read how often, for which causes, and where its news goes."""
 
     needed = ("select", "channel")
 
-    every: timedelta = option(seconds(60, 31 * 86400).from_toml, timedelta(hours=6), "How often the sweep runs.")
+    every: timedelta = option(
+        time_between(timedelta(minutes=1), RAREST).from_toml, timedelta(hours=6), "How often the sweep runs."
+    )
     select: tuple[str, ...] = option(text_or_texts, (), "Which nodes it reads.", like='["role=gpu"]')
     cause: tuple[str, ...] = option(
         text_or_texts, (), "Which causes it looks for; without it every signature.", like='["leaked-memory-cgroups"]'

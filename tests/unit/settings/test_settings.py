@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.domain.errors import SettingsError
-from bot.domain.setting import FLAG, number, row, seconds, secret
+from bot.domain.setting import FLAG, number, row, secret, time_between
 from bot.extras.captures.settings import CaptureSettings
 from bot.settings import Settings, all_keys, database_url
 from bot.sources import settings_of
@@ -166,7 +166,9 @@ class Rows:
 
     token: str = secret("A secret.", "THE_TOKEN")
     count: int | None = row(number(1, 9), "How many.", environment="THE_COUNT")
-    wait: timedelta | None = row(seconds(1, 60), "How long.", environment="THE_WAIT")
+    wait: timedelta | None = row(
+        time_between(timedelta(seconds=1), timedelta(minutes=1)), "How long.", environment="THE_WAIT"
+    )
     really: bool | None = row(FLAG, "Whether.", environment="REALLY", toml="member.really")
 
 
