@@ -27,7 +27,7 @@ from bot.domain.verdict import Confidence, Evidence, Finding, HalfRead, RuledOut
 from bot.library.assembly import threshold_fault, without_decimal_point
 from bot.library.checker import check
 from bot.library.document import Document, read_document_file
-from bot.library.functions import OF_SEVERAL, Function
+from bot.library.functions import NODE, OF_SEVERAL, Function
 from bot.library.kinds import Many, Record, ValueKind, shapes_of
 from bot.library.language import CheckedExpression, ExpressionError, Form, Language, Scope, Words
 from bot.library.shapes import CauseFile
@@ -103,16 +103,8 @@ def _newest_age(snapshot: Snapshot, events: tuple[KernelEvent, ...]) -> Any:
     return _recent.ago(snapshot, events[-1]) if events else Unknown("there is no such line")
 
 
-def _held_cores(snapshot: Snapshot, field: str, at_least_percent: float, seconds: float) -> Any:
-    cpu = snapshot.get(CpuReading)
-    if isinstance(cpu, Unread):
-        return Unknown(f"cpu was not read ({cpu.reason})")
-    return cpu.held(field, at_least_percent, seconds)
-
-
-def _hottest(snapshot: Snapshot, field: str) -> Any:
-    cpu = snapshot.get(CpuReading)
-    return Unknown(f"cpu was not read ({cpu.reason})") if isinstance(cpu, Unread) else HottestCore(*cpu.hottest(field))
+def _hottest(cpu: CpuReading, field: str) -> HottestCore:
+    return HottestCore(*cpu.hottest(field))
 
 
 def _share_fault(field: str | None, *_: object) -> str:
@@ -120,18 +112,12 @@ def _share_fault(field: str | None, *_: object) -> str:
     return "" if field in shares else f"a core has {', '.join(shares)}"
 
 
-def _hottest_rows(snapshot: Snapshot, field: str) -> Any:
-    cpu = snapshot.get(CpuReading)
-    return Unknown(f"cpu was not read ({cpu.reason})") if isinstance(cpu, Unread) else cpu.rows(field)
-
-
-def _number_after(snapshot: Snapshot, text: str, word: str) -> Any:
+def _number_after(text: str, word: str) -> Any:
     found = re.search(rf"{re.escape(word)}([0-9]{{1,15}})", text)
     return int(found[1]) if found else Unknown(f"no number stands after {word}")
 
 
 _COUNTS = {"hours": ValueKind.NUMBER, "minutes": ValueKind.NUMBER, "timed": ValueKind.TRUTH}
-_LOG = ("kernel_log", "host")
 FUNCTIONS: Mapping[str, Function] = {
     **OF_SEVERAL,
     "log": Function(
@@ -139,23 +125,23 @@ FUNCTIONS: Mapping[str, Function] = {
         _EVENTS,
         _log_lines,
         {**_COUNTS, "has": ValueKind.TEXT, "until": ValueKind.TEXT},
-        _LOG,
-        _kind_fault,
+        of=NODE,
+        probes=("kernel_log", "host"),
+        refuses=_kind_fault,
     ),
-    "within": Function((_EVENTS,), _EVENTS, _within, _COUNTS),
-    "rows": Function((ValueKind.TEXT,), ValueKind.TEXTS, _hottest_rows, {}, ("cpu",), _share_fault),
-    "number_after": Function((ValueKind.TEXT, ValueKind.TEXT), ValueKind.NUMBER, _number_after),
-    "services": Function((ValueKind.TEXT,), ValueKind.TEXTS, lambda snapshot, word: services(word)),
-    "ago": Function((_EVENTS,), ValueKind.TEXT, _newest_age),
+    "within": Function((_EVENTS,), _EVENTS, _within, _COUNTS, of=NODE),
+    "ago": Function((_EVENTS,), ValueKind.TEXT, _newest_age, of=NODE),
     "held": Function(
         (ValueKind.TEXT, ValueKind.NUMBER, ValueKind.NUMBER),
         Many(Record(HeldCore)),
-        _held_cores,
-        {},
-        ("cpu",),
-        _share_fault,
+        CpuReading.held,
+        of="cpu",
+        refuses=_share_fault,
     ),
-    "hottest": Function((ValueKind.TEXT,), Record(HottestCore), _hottest, {}, ("cpu",), _share_fault),
+    "hottest": Function((ValueKind.TEXT,), Record(HottestCore), _hottest, of="cpu", refuses=_share_fault),
+    "rows": Function((ValueKind.TEXT,), ValueKind.TEXTS, CpuReading.rows, of="cpu", refuses=_share_fault),
+    "number_after": Function((ValueKind.TEXT, ValueKind.TEXT), ValueKind.NUMBER, _number_after),
+    "services": Function((ValueKind.TEXT,), ValueKind.TEXTS, services),
 }
 
 

@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from bot.domain.probe import Snapshot
 from bot.library.kinds import Shape, ValueKind, item_shape
 from bot.library.kleene import Value
 
 Worked: TypeAlias = Callable[..., Value]
 Refusal: TypeAlias = Callable[..., str]  # what is wrong with arguments that are written out; empty if nothing is
+
+NODE = "node"
 
 
 class Follows(enum.Enum):
@@ -30,12 +31,17 @@ class Follows(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function. `evaluate` takes the snapshot and the arguments, none of them unknown; None: there is none."""
+    """A function. `evaluate` takes the arguments, none of them unknown, after what it is of; None: there is none.
+
+    Shape: it is `of` the probe whose reading it takes, of the whole `NODE`, or of nothing but its arguments. `probes`
+    are those that it looks at besides.
+    """
 
     takes: tuple[Shape | Follows, ...]
     gives: Shape | Follows
     evaluate: Worked
     named: Mapping[str, Shape] = field(default_factory=dict)
+    of: str = ""
     probes: tuple[str, ...] = ()
     refuses: Refusal = lambda *given: ""
 
@@ -65,43 +71,35 @@ def _fits(takes: Shape | Follows, given: Shape) -> bool:
     return given == takes
 
 
-def _count(snapshot: Snapshot, several: tuple[Any, ...]) -> int:
-    return len(several)
-
-
-def _first(snapshot: Snapshot, several: tuple[Any, ...]) -> Any:
+def _first(several: tuple[Any, ...]) -> Any:
     return several[0] if several else None
 
 
-def _last(snapshot: Snapshot, several: tuple[Any, ...]) -> Any:
+def _last(several: tuple[Any, ...]) -> Any:
     return several[-1] if several else None
 
 
-def _sum(snapshot: Snapshot, numbers: tuple[float, ...]) -> float:
-    return sum(numbers)
-
-
-def _largest(snapshot: Snapshot, numbers: tuple[float, ...]) -> float | None:
+def _largest(numbers: tuple[float, ...]) -> float | None:
     return max(numbers, default=None)
 
 
-def _smallest(snapshot: Snapshot, numbers: tuple[float, ...]) -> float | None:
+def _smallest(numbers: tuple[float, ...]) -> float | None:
     return min(numbers, default=None)
 
 
-def _distinct(snapshot: Snapshot, values: tuple[Any, ...]) -> tuple[Any, ...]:
+def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(sorted(set(values)))
 
 
-def _joined(snapshot: Snapshot, texts: tuple[str, ...], between: str) -> str:
+def _joined(texts: tuple[str, ...], between: str) -> str:
     return between.join(texts)
 
 
 OF_SEVERAL: Mapping[str, Function] = {
-    "count": Function((Follows.SEVERAL,), ValueKind.NUMBER, _count),
+    "count": Function((Follows.SEVERAL,), ValueKind.NUMBER, len),
     "first": Function((Follows.SEVERAL,), Follows.ONE, _first),
     "last": Function((Follows.SEVERAL,), Follows.ONE, _last),
-    "sum": Function((ValueKind.NUMBERS,), ValueKind.NUMBER, _sum),
+    "sum": Function((ValueKind.NUMBERS,), ValueKind.NUMBER, sum),
     "largest": Function((ValueKind.NUMBERS,), ValueKind.NUMBER, _largest),
     "smallest": Function((ValueKind.NUMBERS,), ValueKind.NUMBER, _smallest),
     "distinct": Function((Follows.VALUES,), Follows.SAME, _distinct),

@@ -22,7 +22,7 @@ from bot.domain.nearest import did_you_mean
 from bot.domain.probe import CustomReading, Snapshot, Unread
 from bot.domain.safe_text import one_line
 from bot.domain.three_valued_logic import Truth, Unknown, any_of, not_
-from bot.library.functions import Function, Worked
+from bot.library.functions import NODE, Function, Worked
 from bot.library.kinds import Many, Record, Shape, ValueKind, item_shape, shapes_of
 from bot.library.kleene import ARITHMETIC, FUNCTIONS, MEMBERSHIPS, ORDERS, Value, compared, computed, truth
 
@@ -365,14 +365,14 @@ class Language:
         if fault := function.refuses(*[each.value if isinstance(each, ast.Constant) else None for each in node.args]):
             raise ExpressionError(fault)
         missing, words = Unknown(f"{expression_text(node.args[0])} has none"), tuple(named)
+        plain = [*_whole_of(function), *args]
 
-        def evaluate(snapshot: Snapshot, *values: Value) -> Value:
-            more = dict(zip(words, values[len(args) :], strict=True))
-            found = function.evaluate(snapshot, *values[: len(args)], **more)
+        def evaluate(*values: Value) -> Value:
+            more = dict(zip(words, values[len(plain) :], strict=True))
+            found = function.evaluate(*values[: len(plain)], **more)
             return missing if found is None else found
 
-        snapshot = CheckedExpression(ValueKind.OTHER, lambda scope: scope.snapshot, function.probes)
-        return _from_known(function.given_for(given), evaluate, snapshot, *args, *named.values())
+        return _from_known(function.given_for(given), evaluate, *plain, *named.values())
 
     def _list(self, items: list[ast.expr]) -> CheckedExpression:
         parts = [self._of(item) for item in items]
@@ -514,6 +514,15 @@ def _from_known(shape: Shape, function: Worked, *parts: CheckedExpression) -> Ch
         return function(*values)
 
     return joined(shape, evaluate, *parts)
+
+
+def _whole_of(function: Function) -> list[CheckedExpression]:
+    """What a function takes before its arguments."""
+    if function.of == NODE:
+        return [CheckedExpression(ValueKind.OTHER, lambda scope: scope.snapshot, function.probes)]
+    if probe := function.of:
+        return [CheckedExpression(ValueKind.OTHER, lambda scope: _reading(scope.snapshot, probe), (probe,))]
+    return []
 
 
 def _if_else(condition: CheckedExpression, yes: CheckedExpression, no: CheckedExpression) -> Evaluate:

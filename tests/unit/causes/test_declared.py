@@ -127,6 +127,8 @@ LIMITS = KernelLimitsReading((Limit("threads", 9, 10), Limit("files", 2, 10)), t
         ('joined([limit.name for limit in kernel_limits.limits], ", ") == "threads, files"', True),
         ("count(distinct([limit.maximum for limit in kernel_limits.limits])) == 1", True),
         ("last(kernel_limits.limits[:0]).used > 5", None),
+        ("unread(largest([limit.used for limit in kernel_limits.limits[:0]]))", True),
+        ("[limit for limit in kernel_limits.limits if kernel_limits.table_fulls > 0]", None),
         ('(1 if kernel_limits.tcp else 2) == 1 and f"{kernel_limits.tcp.pages}" == "5"', True),
         ("(1 if kernel_limits.table_fulls > 0 else 2) > 0", None),
         ("host.uptime > 11 * 86400", True),

@@ -1,10 +1,10 @@
 """Every example in a cause's file comes to what it says, and one that does not is told.
 
-`examples/NAME.yaml` holds those of a cause of Python, in the same words. What one does not name is as on the healthy
-node of `builders`. `remedy` are all steps that are offered, none without it; `suspects` are all that are named;
-`tells` are parts of what the evidence says, with its name and probe before it, `shows` parts of its lines, `ends` the
-end of the sentence, `silent` what evidence and sentence lack, `advice` a part of the lasting fix, `harm` and `found`
-the card's two sentences; `suspected` is said of what is undecided.
+`examples/NAME.yaml` holds those of a cause of Python, or more of a file's, in the same words. What one does not name is
+as on the healthy node of `builders`. `remedy` are all steps that are offered, none without it; `suspects` are all that
+are named; `tells` are parts of what the evidence says, with its name and probe before it, `shows` parts of its lines,
+`ends` the end of the sentence, `silent` what evidence and sentence lack, `advice` a part of the lasting fix, `harm` and
+`found` the card's two sentences; `suspected` is said of what is undecided.
 """
 
 from pathlib import Path
