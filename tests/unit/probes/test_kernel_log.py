@@ -208,6 +208,11 @@ DUMPS = [
 ]
 
 
+def test_newest_of_many_dumps_is_told() -> None:
+    dumps = [f"[{50000 + 100 * number}.000000] Call Trace:" for number in range(2 * MOST_OF_A_SORT)]
+    assert read("\n".join(dumps)).last_begun_seconds == 50000 + 100 * (2 * MOST_OF_A_SORT - 1)
+
+
 @pytest.mark.parametrize("dump", DUMPS)
 def test_dump_that_nothing_is_said_before_tells_that_its_reason_is_lost(dump: str) -> None:
     assert kinds(dump) == [("begun", dump[-8:])]
