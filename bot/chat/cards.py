@@ -55,14 +55,14 @@ class _Shown:
     """What a card shows, as far as this program knows: its last wording, and as of when.
 
     Shape: `open` are its incidents until all have ended, for reminders. `head` is the record's head on it once the
-    incidents `closed` have ended. Wordings are made under `lock`, in the order of the requests.
+    incidents `closed` have ended, each by id and head. Wordings are made under `lock`, in the order of the requests.
     """
 
     wording: str = ""
     as_of: datetime | None = None
     open: Sequence[Incident] = ()
     head: str = ""
-    closed: tuple[str, ...] = ()
+    closed: tuple[tuple[str, str], ...] = ()
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -430,8 +430,8 @@ class ChatCards:
         """Return the view, with the record's head once all have ended."""
         if not view.ended:
             return view
-        closed = tuple(incident.id for incident in group)
-        if shown.closed != closed:  # a reopened card closes again, with incidents that are behind the earlier head
+        closed = tuple((incident.id, incident.head) for incident in group)
+        if shown.closed != closed:  # reopened, or its alert is over now: what it says is behind the earlier head
             shown.head = (read.head if read is not None else await self._ledger.head(HOUSE)).noted
             shown.closed = closed
         return group_view(group, replace(context, head=shown.head))

@@ -208,11 +208,13 @@ async def test_group_is_shown_as_the_record_has_it_once_for_each_wording() -> No
     assert wall.owed["card"].text == f"Resolved: {first.text}"
 
 
-async def test_closing_card_has_the_head_behind_all_its_incidents_also_once_it_was_reopened() -> None:
+async def test_closing_card_has_the_head_behind_all_that_it_says_also_once_it_was_reopened() -> None:
     wall = Wall()
-    cards, first = wall.cards(), incident("i1", TRIAGED, PROPOSED, Cancelled("It ended."))
-    again = replace(incident("i2", TRIAGED, PROPOSED, Cancelled("It ended again."), after=9), reopens="i1")
-    for seq, group, shown in ((1, (first,), 1), (2, (first,), 1), (3, (first, again), 3)):
+    ended = (TRIAGED, PROPOSED, Cancelled("It ended."))
+    cards, first = wall.cards(), incident("i1", *ended)
+    again = replace(incident("i2", *ended, after=9), reopens="i1")
+    over = replace(incident("i2", *ended, AlertCleared("alertmanager", "g"), after=9), reopens="i1")
+    for seq, group, shown in ((1, (first,), 1), (2, (first,), 1), (3, (first, again), 3), (4, (first, over), 4)):
         await cards.show(group, CardRecord("g1", group, {}, CardPosts(), Head(seq, "ab" * 32), None, lambda *_: ""))
         assert f"{shown}:{'ab' * 16}" in str(wall.owed["card"].blocks)
 
