@@ -73,8 +73,12 @@ def delivery_of_group(kind: str, body: Mapping[str, Any]) -> Delivery:
         url=_url(text(body, "externalURL", 500)),
         unseen=unseen,
     )
-    # A repeated notification has the same alerts with the same start times; a new notification differs.
-    turns = sorted(f"{signal.key} {signal.firing} {text(row, 'startsAt')}" for row, signal in pairs)
+    # A repeated notification has the same alerts with the same start times and words: an alert about many nodes keeps
+    # its fingerprint while its annotations name another.
+    turns = sorted(
+        f"{signal.key} {signal.firing} {text(row, 'startsAt')} {canonical(row.get('annotations'))}"
+        for row, signal in pairs
+    )
     return Delivery(kind, _digest(kind, case, str(alarm.unseen), *turns), alarm, text(body, "status"))
 
 

@@ -151,7 +151,8 @@ def test_same_alerts_again_are_a_repetition_and_a_new_beginning_is_none() -> Non
     one, two = group_alert("node-1:9100"), group_alert("node-2:9100")
     later = group_alert("node-1:9100", at=BEGAN_AT + timedelta(hours=1))
     assert name(one, two) == name(two, one)
-    assert len({name(one), name(one, two), name(later), name(group_alert("node-1:9100", "resolved"))}) == 4
+    words = one | {"annotations": {"summary": "2 nodes are not ready: node-1, node-2"}}
+    assert len({name(one), name(one, two), name(later), name(words), name(one | {"status": "resolved"})}) == 5
 
 
 json_values = st.recursive(
