@@ -6,15 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from bot.actions import ACTIONS
 from bot.app.factories import now
 from bot.app.kubernetes import draining
 from bot.app.start_limiter import StartLimiter
 from bot.domain.batch import Sampling
-from bot.domain.contracts import Listener, Progress, Transport
+from bot.domain.contracts import Listener, Transport
 from bot.domain.errors import UsageError
 from bot.domain.growth import CountSample, Growth
 from bot.domain.mute_record import MuteRecord
@@ -24,32 +23,23 @@ from bot.domain.safe_text import Redactor
 from bot.domain.verdict import Status, Verdict, without_secrets
 from bot.probes.host import HostReading
 from bot.response.diagnosis.count_growth import growth_without_storing
-from bot.response.diagnosis.scheduler import Diagnose
 from bot.response.diagnosis.triage import Triage
 from bot.settings import Settings
-
-if TYPE_CHECKING:
-    from bot.seats import ReadsMore
 
 # A slow node is read for so long while it answers; one that is silent is given up sooner (`Batch.silence`).
 DEADLINE_BEYOND_WINDOW = timedelta(seconds=55)
 
 HearsVerdict: TypeAlias = Callable[[Verdict], None]
-Judges: TypeAlias = Callable[[Node, Listener], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a `check` does: its nodes, its playbook, how each node is read and judged, and how many nodes at a time.
-
-    Shape: `folders` are those of further playbooks, for whoever has to read the playbook by itself.
-    """
+    """What a `check` does: its nodes, its playbook, how each node is read and judged, and how many nodes at a time."""
 
     nodes: tuple[Node, ...]
     playbook: Playbook
     triage: Triage
     parallel: int
-    folders: tuple[Path, ...] = ()
 
 
 def triage_of(settings: Settings, transport: Transport, mutes: MuteRecord | None = None, program: str = "") -> Triage:
@@ -65,51 +55,47 @@ def triage_of(settings: Settings, transport: Transport, mutes: MuteRecord | None
     )
 
 
-async def check(what: Check, heard: Listener, concluded: HearsVerdict, beside: Sequence[ReadsMore] = ()) -> None:
-    """Diagnose every node, `parallel` at a time, and pass on each verdict as it comes, with what others have beside it.
+async def check(what: Check, heard: Listener, concluded: HearsVerdict) -> None:
+    """Diagnose every node and pass on each verdict as it comes. Raises: UsageError, as `judge_each`."""
+    redactor, diagnose = Redactor(), StartLimiter(what.triage.cpu_lock).paced(what.triage.diagnose)
 
-    Raises: UsageError (a missing key or known_hosts file) of any node, once all others are done.
-    """
-    redactor = Redactor()
-    diagnose: Diagnose = what.triage.diagnose
-    for each in beside:
-        diagnose = each.beside(diagnose)
+    async def judge(node: Node) -> None:
+        concluded(without_secrets(await diagnose(node, what.playbook, heard), redactor))
 
-    async def judge(node: Node, progress: Listener) -> None:
-        concluded(without_secrets(await diagnose(node, what.playbook, progress), redactor))
-
-    await check_in_process(what, heard, judge)
-    for each in beside:
-        await each.close()
+    await judge_each(what, judge)
 
 
-async def check_in_process(what: Check, heard: Listener, judge: Judges) -> None:
-    """Judge every node, `parallel` at a time, none sooner than this program can follow; see `start_limiter.py`.
+async def judge_each(what: Check, judge: Callable[[Node], Awaitable[None]]) -> None:
+    """Judge every node, `parallel` at a time.
 
-    Raises: UsageError of any node, once all others are through.
+    Raises: UsageError (a missing key or known_hosts file) of any node, once all others are through.
     """
     wrong: list[UsageError] = []
-    waiting, limiter = iter(what.nodes), StartLimiter(what.triage.cpu_lock)
-
-    def progress(event: Progress) -> None:
-        limiter.note_progress(event)
-        heard(event)
+    waiting = iter(what.nodes)
 
     async def worker() -> None:
         for node in waiting:
-            await limiter.wait_to_start(node.name)
             try:
-                await judge(node, progress)
+                await judge(node)
             except UsageError as error:
                 wrong.append(error)
-            finally:
-                limiter.note_end(node.name)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(min(what.parallel, len(what.nodes))):
             group.create_task(worker())
     if wrong:
         raise wrong[0]
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedNode:
+    """What came of a node: as much of its verdict as is still needed, and its part of the JSON where that is told.
+
+    Shape: `part` is as `packed_part` makes it.
+    """
+
+    verdict: Verdict
+    part: bytes = b""
 
 
 def without_details(verdict: Verdict, again: bool = False) -> Verdict:

@@ -11,9 +11,9 @@ AT_ONCE = 200  # so many nodes keep a processor busy for about a window, so more
 FILES_A_NODE = 2
 FILES_BESIDE = 64  # for the program itself, and for reading an inventory
 MANY = 50
-FEWEST_CORES = 2
-MOST_BESIDE = 2  # each has 60 MiB, and from two on reading is what takes longest
-FEWEST_NODES = 100  # to start a process takes as long as to judge so many
+MOST_BESIDE = 2  # each takes as much memory as this process
+FEWEST_NODES = 100  # for each: fewer are read and judged within the window anyway
+PARSED_LATE = 300  # nodes at once, whose readings take more memory than what they said; of fewer that spares time
 ALLOCATIONS_BETWEEN_LOOKS = 20_000  # each run visits the objects of all running nodes; Python's default is 700
 
 
@@ -41,13 +41,13 @@ def collect_garbage_less_often(nodes: int) -> None:
 
 
 def worker_count(nodes: int, cores: int) -> int:
-    """Return how many processes should evaluate beside the process that reads; see `evaluation_pool.py`.
+    """Return how many processes should ask nodes beside this one; see `shards.py`.
 
     Example:
     >>> worker_count(1_000, 2), worker_count(1_000, 4), worker_count(1_000, 64), worker_count(20, 64)
     (1, 2, 2, 0)
     """
-    return 0 if cores < FEWEST_CORES or nodes < FEWEST_NODES else min(cores // 2, MOST_BESIDE, nodes // FEWEST_NODES)
+    return min(cores // 2, MOST_BESIDE, nodes // FEWEST_NODES)
 
 
 def cores() -> int:

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.domain.contracts import ProbeAnswered, Progress, VerdictReached
+from bot.domain.contracts import Listener, ProbeAnswered, Progress, VerdictReached
+from bot.domain.node import Node
+from bot.domain.playbook import Playbook
+from bot.domain.verdict import Verdict
+from bot.response.diagnosis.scheduler import Diagnose
 from bot.response.diagnosis.triage import CpuLock
 
 ROUND_SECONDS = 0.02  # a turn of the event loop; when idle it takes microseconds
@@ -19,12 +23,32 @@ PAUSE_SECONDS = 0.005
 
 
 class StartLimiter:
-    """Lets node after node start; `note_progress` has to be called with their progress."""
+    """Lets node after node start; `note_progress` has to be called with their progress.
 
-    def __init__(self, cpu_lock: CpuLock) -> None:
+    Shape: `processes` is how many of them share what all may have started at once.
+    """
+
+    def __init__(self, cpu_lock: CpuLock, processes: int = 1) -> None:
         self._cpu_lock = cpu_lock
+        self._most_silent = MOST_SILENT // processes
         self._turn = asyncio.Lock()
         self._silent: dict[str, float] = {}  # when each was started, the earliest first
+
+    def paced(self, diagnose: Diagnose) -> Diagnose:
+        """Return the same diagnosis, which begins once its node may start."""
+
+        async def in_time(node: Node, playbook: Playbook, heard: Listener) -> Verdict:
+            def progress(event: Progress) -> None:
+                self.note_progress(event)
+                heard(event)
+
+            await self.wait_to_start(node.name)
+            try:
+                return await diagnose(node, playbook, progress)
+            finally:
+                self.note_end(node.name)
+
+        return in_time
 
     def note_progress(self, event: Progress) -> None:
         """Take in a node's answer or end."""
@@ -54,4 +78,4 @@ class StartLimiter:
     def _has_room(self, now: float) -> bool:
         while self._silent and now - next(iter(self._silent.values())) > SILENT_SECONDS:
             del self._silent[next(iter(self._silent))]
-        return len(self._silent) < MOST_SILENT
+        return len(self._silent) < self._most_silent

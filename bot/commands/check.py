@@ -9,8 +9,9 @@ import functools
 import sys
 from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from bot.commands import options
 from bot.domain.errors import UsageError
@@ -18,17 +19,20 @@ from bot.domain.node import Node
 from bot.domain.selector import Selector
 
 if TYPE_CHECKING:
-    from bot.app.check import Check, HearsVerdict
-    from bot.app.evaluation_worker import EvaluatedNode
+    from bot.app.check import Check, EvaluatedNode, HearsVerdict
+    from bot.app.shards import Asks
     from bot.app.stored_counts import StoredCounts
+    from bot.domain.contracts import Listener
     from bot.domain.growth import CountSample
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
     from bot.ledger import Database
+    from bot.response.diagnosis.scheduler import Diagnose
     from bot.seats import ReadsMore
     from bot.settings import Settings
     from bot.surfaces.document_stream import DocumentStream
 
+EarlierCounts: TypeAlias = "Mapping[str, tuple[CountSample, ...]]"  # by cause
 EXAMPLES = """examples:
   zombie check node-123                        a node of ./inventory.toml or ZOMBIE_INVENTORY
   zombie check node-123 --full                 with the proof, the commands, and what was ruled out
@@ -118,26 +122,27 @@ def run(arguments: argparse.Namespace) -> int:
 def _record_cases(arguments: argparse.Namespace, what: Check) -> int:
     """Write each node's case as its verdict comes, and print its path; with --json print the verdicts."""
     from bot.app.cases import Recording
-    from bot.app.check import check, exit_status, without_details
+    from bot.app.check import exit_status, judge_each, without_details
     from bot.app.terminal_progress import shown_progress
     from bot.domain.verdict import Status
 
     recording = Recording(what, arguments.record, judges=arguments.json)
     verdicts: list[Verdict] = []
-    stream = _json_stream(arguments, what)
+    stream, evaluate = _json_stream(arguments, what), _evaluator(arguments, recording.check)
 
     async def recorded() -> None:
         async with shown_progress(len(what.nodes)) as (heard, clear), _writing(stream):
 
-            def concluded(verdict: Verdict) -> None:
-                path = recording.keep(verdict)
+            async def judge(node: Node) -> None:
+                evaluated = await evaluate(node, {}, heard)
+                path = recording.keep(evaluated.verdict)
                 if stream is not None:
-                    stream.add(verdict)
-                verdicts.append(without_details(verdict))
+                    stream.add(node.name, evaluated.part)
+                verdicts.append(without_details(evaluated.verdict))
                 clear()
                 print(path, file=sys.stderr if arguments.json else sys.stdout, flush=True)
 
-            await check(recording.check, heard, concluded)
+            await judge_each(recording.check, judge)
 
     try:
         asyncio.run(recorded())
@@ -153,13 +158,28 @@ def _record_cases(arguments: argparse.Namespace, what: Check) -> int:
 
 
 def _judge_nodes(arguments: argparse.Namespace, what: Check, database: Database | None) -> int:
+    from bot.app.check import exit_status
+    from bot.app.many_nodes import PARSED_LATE, cores, worker_count
+    from bot.app.shards import run_shared
+    from bot.commands import open_record
+    from bot.domain.verdict import Status
+
     verdicts: list[Verdict] = []
     stream = _json_stream(arguments, what)
-    from bot.commands import open_record
+    # Where incidents are opened, each node's readings and its case go on record: all of that stays here.
+    several = worker_count(len(what.nodes), cores()) if database is None else 0
+    what = replace(what, triage=replace(what.triage, parses_late=several > 0 and what.parallel >= PARSED_LATE))
+    beside = _load_extra_readers(arguments, database)
+    evaluate = _evaluator(arguments, what, beside, processes=several + 1)
+
+    async def check_nodes(ask: Asks[EarlierCounts, EvaluatedNode]) -> None:
+        with open_record.counts(arguments.environ) if stream is not None else contextlib.nullcontext() as counts:
+            await _check_nodes(arguments, what, stream, verdicts, counts, ask)
+        for each in beside:
+            await each.close()
 
     try:
-        with open_record.counts(arguments.environ) if stream is not None else contextlib.nullcontext() as counts:
-            asyncio.run(_check_nodes(arguments, what, stream, verdicts, counts, database))
+        run_shared(several, evaluate, check_nodes)
     except KeyboardInterrupt:
         _record_and_print(arguments, what, verdicts, database, stream)
         print(f"zombie: interrupted, {len(verdicts)} of {len(what.nodes)} nodes were judged", file=sys.stderr)
@@ -168,10 +188,41 @@ def _judge_nodes(arguments: argparse.Namespace, what: Check, database: Database 
         _record_and_print(arguments, what, verdicts, database, stream)
         raise
     _record_and_print(arguments, what, verdicts, database, stream)
-    from bot.app.check import exit_status
-    from bot.domain.verdict import Status
-
     return exit_status(verdicts, Status(arguments.fail_on))
+
+
+def _evaluator(
+    arguments: argparse.Namespace, what: Check, beside: Sequence[ReadsMore] = (), processes: int = 1
+) -> Asks[EarlierCounts, EvaluatedNode]:
+    """Return what reads and judges a node, knowing what was counted there before, in one of so many processes.
+
+    Shape: of the verdict as much is kept as is still printed or stored.
+    """
+    from bot.app.check import EvaluatedNode, growth_of, without_details
+    from bot.app.start_limiter import StartLimiter
+    from bot.domain.safe_text import Redactor
+    from bot.domain.verdict import without_secrets
+    from bot.surfaces.document import node_document
+    from bot.surfaces.document_stream import packed_part
+    from bot.surfaces.json_converter import JsonConverter
+
+    redactor, converter = Redactor(), JsonConverter()
+    keeps_all = arguments.open or arguments.record is not None
+    diagnose: Diagnose = what.triage.diagnose
+    for each in beside:
+        diagnose = each.beside(diagnose)
+    diagnose = StartLimiter(what.triage.cpu_lock, processes).paced(diagnose)
+
+    async def evaluate(node: Node, looks: EarlierCounts, heard: Listener) -> EvaluatedNode:
+        verdict = without_secrets(await diagnose(node, what.playbook, heard), redactor)
+        if not arguments.json:
+            again = verdict.status.value != "healthy"
+            return EvaluatedNode(verdict if keeps_all or len(what.nodes) == 1 else without_details(verdict, again))
+        told = replace(verdict, snapshot=None) if arguments.no_readings else verdict
+        part = packed_part(node_document(told, None, converter, growth_of(verdict, what.playbook, looks)))
+        return EvaluatedNode(verdict if keeps_all else without_details(verdict), part)
+
+    return evaluate
 
 
 def _json_stream(arguments: argparse.Namespace, what: Check) -> DocumentStream | None:
@@ -180,7 +231,7 @@ def _json_stream(arguments: argparse.Namespace, what: Check) -> DocumentStream |
         return None
     from bot.surfaces.document_stream import DocumentStream
 
-    return DocumentStream([node.name for node in what.nodes], sys.stdout, readings=not arguments.no_readings)
+    return DocumentStream([node.name for node in what.nodes], sys.stdout)
 
 
 def _writing(stream: DocumentStream | None, opens: bool = False) -> AbstractAsyncContextManager[None]:
@@ -214,7 +265,7 @@ def _check_of(arguments: argparse.Namespace) -> Check:
             f"{triage.deadline.total_seconds():g} s.",
             "Use a longer --deadline or fewer --samples.",
         )
-    return Check(nodes, playbook, triage, _prepare_concurrency(nodes, settings), tuple(settings.playbooks))
+    return Check(nodes, playbook, triage, _prepare_concurrency(nodes, settings))
 
 
 def _prepare_concurrency(nodes: Sequence[Node], settings: Settings) -> int:
@@ -234,48 +285,24 @@ async def _check_nodes(
     stream: DocumentStream | None,
     verdicts: list[Verdict],
     counts: StoredCounts | None,
-    database: Database | None,
+    ask: Asks[EarlierCounts, EvaluatedNode],
 ) -> None:
-    from bot.app.check import check, growth_of, without_details
+    from bot.app.check import judge_each
     from bot.app.terminal_progress import shown_progress
 
-    opens = database is not None
     tell = None if stream is not None else _verdict_printer(arguments, len(what.nodes) > 1)
-    async with shown_progress(len(what.nodes)) as (heard, clear), _writing(stream, opens):
+    async with shown_progress(len(what.nodes)) as (heard, clear), _writing(stream, arguments.open):
 
-        def concluded(verdict: Verdict) -> None:
-            again = stream is None and verdict.status.value != "healthy"
-            verdicts.append(verdict if opens else without_details(verdict, again))
+        async def judge(node: Node) -> None:
+            evaluated = await ask(node, _earlier_counts(counts, node.name), heard)
+            verdicts.append(evaluated.verdict)
             if stream is not None:
-                stream.add(verdict, growth_of(verdict, what.playbook, _earlier_counts(counts, verdict.node)))
+                stream.add(node.name, evaluated.part)
             if tell is not None:
                 clear()
-                tell(verdict)
+                tell(evaluated.verdict)
 
-        from bot.app.many_nodes import cores, worker_count
-
-        if opens or not (several := worker_count(len(what.nodes), cores())):
-            await check(what, heard, concluded, _load_extra_readers(arguments, database))
-            return
-
-        def evaluated(judged: EvaluatedNode) -> None:
-            verdicts.append(judged.verdict)
-            if stream is not None:
-                stream.add_text(judged.verdict.node, judged.text)
-            if tell is not None:
-                clear()
-                tell(judged.verdict)
-
-        from bot.app.evaluation_pool import check_in_pool
-
-        await check_in_pool(
-            what,
-            heard,
-            several,
-            evaluated,
-            readings=not arguments.no_readings,
-            looks_of=None if stream is None else lambda node: _earlier_counts(counts, node),
-        )
+        await judge_each(what, judge)
 
 
 def _load_extra_readers(arguments: argparse.Namespace, database: Database | None) -> list[ReadsMore]:
@@ -312,7 +339,7 @@ def _verdict_printer(arguments: argparse.Namespace, several: bool) -> HearsVerdi
     return tell
 
 
-def _earlier_counts(counts: StoredCounts | None, node: str) -> Mapping[str, tuple[CountSample, ...]]:
+def _earlier_counts(counts: StoredCounts | None, node: str) -> EarlierCounts:
     """What was counted there before; a record that cannot be read is said, and holds no verdict up."""
     from bot.domain.errors import LedgerError
 

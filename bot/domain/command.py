@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -120,15 +120,15 @@ FEWEST_RUNS = 8
 SLOW = 3.0
 
 
-def slowness(runs: Iterable[Completed]) -> float | None:
+def slowness(seconds: Sequence[float]) -> float | None:
     """Return how many times as long as usual a node's answers took; None if too few of them came.
 
-    The longest fifth does not count: a command may hang, or have much to read, on a node that is not slow.
+    Shape: `seconds` is how long each took, the shortest first. The longest fifth does not count: a command may hang, or
+    have much to read, on a node that is not slow.
     """
-    took = sorted(run.took.total_seconds() for run in runs if run.took is not None)
-    if len(took) < FEWEST_RUNS:
+    if len(seconds) < FEWEST_RUNS:
         return None
-    counted = took[: len(took) * 4 // 5]
+    counted = seconds[: len(seconds) * 4 // 5]
     return sum(counted) / len(counted) / USUAL_SECONDS
 
 

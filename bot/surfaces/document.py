@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,26 +28,21 @@ def node_text(node: Mapping[str, Any]) -> str:
     return _ENCODER.encode(node)
 
 
-def document(
-    verdicts: Iterable[Verdict],
-    incidents: Mapping[str, str] | None = None,
-    growths: Mapping[str, Growth] | None = None,
-) -> str:
+def document(verdicts: Iterable[Verdict]) -> str:
     """Return the document as text: a single node is laid out for people, of several each is a line."""
-    whole = document_body(verdicts, incidents, growths)
-    if len(whole["nodes"]) <= 1:
-        return json.dumps(whole, ensure_ascii=False, indent=2)
-    return BEGINNING + BETWEEN.join(map(node_text, whole["nodes"])) + END
+    nodes = document_body(verdicts)["nodes"]
+    return laid_out(nodes) if len(nodes) <= 1 else BEGINNING + BETWEEN.join(map(node_text, nodes)) + END
 
 
-def document_body(
-    verdicts: Iterable[Verdict],
-    incidents: Mapping[str, str] | None = None,
-    growths: Mapping[str, Growth] | None = None,
-) -> dict[str, Any]:
-    """Return the document; `incidents` are those that were opened, `growths` the known growth, by node."""
-    converter, known = JsonConverter(), growths or {}
-    nodes = [node_document(verdict, incidents, converter, known.get(verdict.node)) for verdict in verdicts]
+def laid_out(nodes: Sequence[Mapping[str, Any]]) -> str:
+    """Return the document of these nodes' parts as text that people read, too."""
+    return json.dumps({"schema": SCHEMA_VERSION, "nodes": nodes}, ensure_ascii=False, indent=2)
+
+
+def document_body(verdicts: Iterable[Verdict], incidents: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the document; `incidents` are those that were opened, by node."""
+    converter = JsonConverter()
+    nodes = [node_document(verdict, incidents, converter) for verdict in verdicts]
     return {"schema": SCHEMA_VERSION, "nodes": nodes}
 
 

@@ -8,58 +8,40 @@ import json
 import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import replace
-from typing import TextIO
+from typing import Any, TextIO
 
-from bot.domain.growth import Growth
-from bot.domain.verdict import Verdict
-from bot.surfaces.document import BEGINNING, BETWEEN, END, document, node_document, node_text
-from bot.surfaces.json_converter import JsonConverter
+from bot.surfaces.document import BEGINNING, BETWEEN, END, laid_out, node_text
 
-AS_THEY_ARE = 100  # documents that wait for their turn, about 40 kB each; further ones are compressed
 PAUSE_SECONDS = 0.1  # between looks for ready nodes: writing several at a time costs less
 
 
-class DocumentStream:
-    """Writes verdicts in the order of `names`, however they arrive; most of those that wait are compressed.
+def packed_part(node: Mapping[str, Any]) -> bytes:
+    """Return a node's part of the document as it waits for its turn: about 8 kB in place of 40."""
+    return zlib.compress(node_text(node).encode(), 1)
 
-    Shape: the document is valid whenever `end` is called; nodes without a verdict are missing. The document of a
-    single node is laid out for people, and written at the end. Without `readings` what was read is left out.
+
+class DocumentStream:
+    """Writes nodes' parts in the order of `names`, however they arrive; those that wait are compressed.
+
+    Shape: the document is valid whenever `end` is called; nodes of which nothing came are missing. The document of a
+    single node is laid out for people, and written at the end.
     """
 
-    def __init__(self, names: Iterable[str], out: TextIO, *, readings: bool = True) -> None:
+    def __init__(self, names: Iterable[str], out: TextIO) -> None:
         self._ahead = deque(names)
         self._alone = len(self._ahead) == 1
-        self._only: list[Verdict] = []
-        self._growths: dict[str, Growth] = {}
         self._out = out
-        self._readings = readings
-        self._waiting: dict[str, str | bytes] = {}
+        self._waiting: dict[str, bytes] = {}
         self._written = 0
-        self._converter = JsonConverter()
         self._more = asyncio.Event()
         self._ended = asyncio.Event()
         self._failed: OSError | None = None
 
-    def add(self, verdict: Verdict, growth: Growth | None = None) -> None:
-        """Take in a node's verdict and its growth; only their text is kept."""
+    def add(self, node: str, packed: bytes) -> None:
+        """Take in a node's part of the document, as `packed_part` made it."""
         if self._failed is not None:
             raise self._failed
-        if not self._readings:
-            verdict = replace(verdict, snapshot=None)
-        if self._alone:
-            self._only.append(verdict)
-            if growth is not None:
-                self._growths[verdict.node] = growth
-            return
-        self.add_text(verdict.node, node_text(node_document(verdict, None, self._converter, growth)))
-
-    def add_text(self, node: str, text: str) -> None:
-        """Take in a node's part of a document of several, as `node_text` made it."""
-        if self._failed is not None:
-            raise self._failed
-        few = len(self._waiting) < AS_THEY_ARE
-        self._waiting[node] = text if few else zlib.compress(text.encode(), 1)
+        self._waiting[node] = packed
         self._more.set()
 
     @contextlib.asynccontextmanager
@@ -68,6 +50,9 @@ class DocumentStream:
 
         Raises: OSError once nothing can be written; from then on `add` raises it too.
         """
+        if self._alone:
+            yield
+            return
         writer = asyncio.create_task(self._write_on())
         try:
             yield
@@ -83,7 +68,7 @@ class DocumentStream:
             await self._more.wait()
             self._more.clear()
             try:
-                await asyncio.to_thread(self._write_ready)
+                await asyncio.to_thread(self._write_ready, {})
             except OSError as no:
                 self._failed = no
             with contextlib.suppress(TimeoutError):
@@ -92,20 +77,22 @@ class DocumentStream:
     def end(self, incidents: Mapping[str, str] | None = None) -> None:
         """Write the rest, with the incidents that were opened, by node."""
         if self._alone:
-            self._out.write(document(self._only, incidents, self._growths) + "\n")
+            came = [json.loads(self._take_text(name, incidents or {})) for name in self._ahead if name in self._waiting]
+            self._out.write(laid_out(came) + "\n")
             return
         while self._ahead:
-            self._write_ready(incidents)
+            self._write_ready(incidents or {})
             if self._ahead:
                 self._ahead.popleft()  # it has no verdict
         self._out.write((END if self._written else BEGINNING + END.lstrip("\n")) + "\n")
 
-    def _write_ready(self, incidents: Mapping[str, str] | None = None) -> None:
-        while self._ahead and (packed := self._waiting.pop(self._ahead[0], None)) is not None:
-            name = self._ahead.popleft()
-            text = packed if isinstance(packed, str) else zlib.decompress(packed).decode()
-            if incidents and name in incidents:
-                text = f'{text[:-1]}, "incident": {json.dumps(incidents[name])}}}'
+    def _write_ready(self, incidents: Mapping[str, str]) -> None:
+        while self._ahead and self._ahead[0] in self._waiting:
+            text = self._take_text(self._ahead.popleft(), incidents)
             self._out.write((BETWEEN if self._written else BEGINNING) + text)
             self._written += 1
         self._out.flush()
+
+    def _take_text(self, node: str, incidents: Mapping[str, str]) -> str:
+        text = zlib.decompress(self._waiting.pop(node)).decode()
+        return f'{text[:-1]}, "incident": {json.dumps(incidents[node])}}}' if node in incidents else text

@@ -1,10 +1,10 @@
 """Many simulated nodes, one window: what the bot pays, and that the nodes themselves cost little beside it.
 
-CPU and memory are bounds, those of the processes beside that parse and evaluate included: of their memory the highest
-resident set of each by the kernel's own mark (VmHWM), although they share the pages of Python's libraries. Wall time is
-compared with a program that does nothing but log in by asyncssh and run one command on the same nodes in the
-same run. Nodes and bot share one machine: where nothing else took much of it meanwhile (by /proc/stat), the time itself
-is bounded; else only that ratio, loosely. How long each waited for a processor is printed beside it.
+CPU and memory are bounds, those of the processes beside included: of their memory the highest resident set of each by
+the kernel's own mark (VmHWM), although they share what was loaded when they were forked. Wall time is compared with a
+program that does nothing but log in by asyncssh and run one command on the same nodes in the same run. Nodes and bot
+share one machine: where nothing else took much of it meanwhile (by /proc/stat), the time itself is bounded; else only
+that ratio, loosely. How long each waited for a processor is printed beside it.
 """
 
 import json
@@ -26,7 +26,7 @@ from tests.e2e import faulty_servers
 from tests.nodes.simulated_fleet import ROOT, FleetProcess, fleet_of
 
 WINDOW_SECONDS = 5
-MOST_CPU_MS = 15  # a node, of the process that reads; 6 to 7 of a thousand, 9 of 200 with its start
+MOST_CPU_MS = 15  # a node, of the process that prints, which reads and judges half of them
 MOST_BEYOND_WINDOW = 8  # times what asyncssh alone takes, whatever else this machine does
 MOST_BEYOND_WINDOW_QUIET = 3  # on two cores the nodes' own answers and their result take as long as two more logins
 QUIET_SHARE = 0.1  # of this machine, for everything that is neither bot nor node

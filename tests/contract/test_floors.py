@@ -94,7 +94,7 @@ def test_line_on_its_own_floor_passes(path: str, source: str) -> None:
         "bot.__main__",
         "bot.app.check",
         "bot.app.factories",
-        "bot.app.evaluation_pool",
+        "bot.app.shards",
         "bot.app.machines",
         "bot.app.extras",
     ],

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
-from collections.abc import Sequence
+import pickle
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bot.actions import ACTIONS
+from bot.app import plugins
 from bot.app.cases import judged_with_secrets, remarks, replayed, run_alone, surroundings, with_recorded_probes
-from bot.app.evaluation_pool import PoolProcess
 from bot.app.factories import library
 from bot.domain.case import Case
 from bot.domain.errors import ZombieError
@@ -83,23 +87,29 @@ def is_as_shown(explanation: VerdictExplanation, shown: Verdict) -> bool:
     return (again.status, again.cause, again.confidence) == (shown.status, shown.cause, shown.confidence)
 
 
+def why_sentences(verdict: Verdict, playbooks: Playbooks) -> list[str]:
+    """Return a sentence for each proven change, the smallest first; none where the case cannot be judged again."""
+    kept = verdict.snapshot.case if verdict.snapshot is not None else None
+    if kept is None:
+        return []
+    case = replace(kept, muted=verdict.muted)
+    try:
+        playbook = playbooks.get(case.head.playbook)
+        explanation = find_changes(case, playbook)
+        if playbook.digest != case.head.playbook_digest or not is_as_shown(explanation, verdict):
+            return []
+        proven = confirm_by_replay(explanation, playbook, MOST_PROVEN)
+    except ZombieError:  # it cannot be judged again, so nothing is said
+        return []
+    return [sentence(each, explanation.verdict, WORDS) for each in proven]
+
+
 @dataclass(frozen=True, slots=True)
 class Explainer:
-    """Says why: one case at a time, in its own thread, because it takes some tenths of a second.
-
-    In the process of an `ExplainingTask` it is what answers.
-    """
+    """Explains one case at a time, in its own thread, because it takes some tenths of a second."""
 
     playbooks: Playbooks
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    async def evaluate(self, verdict: Verdict) -> Sequence[str]:
-        """Return a sentence for each proven change, the smallest first; none where the case cannot be judged again."""
-        case = verdict.snapshot.case if verdict.snapshot is not None else None
-        if case is None:
-            return ()
-        async with self._turn:
-            return await asyncio.to_thread(self._why_sentences, replace(case, muted=verdict.muted), verdict)
 
     async def told(self, case: Case) -> VerdictExplanation:
         """Return a case's verdict by its own playbook, and every proven change.
@@ -110,77 +120,61 @@ class Explainer:
         async with self._turn:
             return await asyncio.to_thread(explained, case, playbook)
 
-    def _why_sentences(self, case: Case, verdict: Verdict) -> Sequence[str]:
-        try:
-            playbook = self.playbooks.get(case.head.playbook)
-            explanation = find_changes(case, playbook)
-            if playbook.digest != case.head.playbook_digest or not is_as_shown(explanation, verdict):
-                return ()
-            return [
-                sentence(each, explanation.verdict, WORDS)
-                for each in confirm_by_replay(explanation, playbook, MOST_PROVEN)
-            ]
-        except ZombieError:  # it cannot be judged again, so nothing is said
-            return ()
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainingTask:
-    """What a process needs that explains verdicts; see `bot/app/evaluation_worker.py`."""
-
-    folders: tuple[Path, ...]
-
-    def worker(self) -> Explainer:
-        """Return what explains in this process, which from now on gives way to others."""
-        os.nice(NICE)
-        return Explainer(library(self.folders))
-
 
 @dataclass(slots=True)
 class SubprocessExplainer:
     """Says why, for `serve`, in a process of its own: a thread would hold up alerts and clicks as long as it computes.
 
-    The process is there from the first question on, until nothing was asked for a while.
+    Shape: the process is there from the first question on, until nothing was asked for a while. It gets what Python
+    itself needs of `environment`.
     """
 
-    task: ExplainingTask
+    folders: tuple[Path, ...]
+    environment: Mapping[str, str]
     posts: Sequence[tuple[str, Any]] = ()
-    _process: PoolProcess | None = None
+    _process: asyncio.subprocess.Process | None = None
     _end: asyncio.TimerHandle | None = None
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def sentences(self, verdict: Verdict) -> Sequence[str]:
-        """Return what `Explainer.evaluate` does; none where the process cannot be started, or dies."""
+        """Return what `why_sentences` does; none where the process cannot be started, or dies."""
         if verdict.snapshot is None or verdict.snapshot.case is None:
             return ()
         bare = replace(verdict, snapshot=replace(verdict.snapshot, readings={}))  # the case is judged again
-        answer: asyncio.Future[Sequence[str]] = asyncio.get_running_loop().create_future()
         async with self._turn:
             try:
-                process = await self._running_process()
-                process.send_job((bare, answer))
-                if not await process.take_result():
-                    raise OSError("it ended")
-            except OSError:
+                said: list[str] = json.loads(await self._ask_process(bare))
+            except (OSError, ValueError):  # without its answer, it ended
                 self._end_process()
                 return ()
             except BaseException:  # cancelled: the next question would take this one's answer for its own
                 self._end_process()
                 raise
             self._end = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._end_process)
-        return answer.result()
+        return said
 
-    async def _running_process(self) -> PoolProcess:
+    async def _ask_process(self, verdict: Verdict) -> bytes:
         if self._end is not None:
             self._end.cancel()
+        first = b""
         if self._process is None:
-            self._process = await PoolProcess.start_process(self.task)
-        return self._process
+            pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+            command, environment = (sys.executable, "-P", "-c", _PROGRAM), _python_environment(self.environment)
+            # A session of its own: Ctrl-C is meant for the bot, which ends it.
+            self._process = await asyncio.create_subprocess_exec(
+                *command, stdin=pipe, stdout=pipe, stderr=none, start_new_session=True, env=environment
+            )
+            first = pickle.dumps((self.folders, plugins.enabled_plugins()))
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(first + pickle.dumps(verdict))
+        return await self._process.stdout.readline()
 
     def _end_process(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            process.kill()
+            with suppress(ProcessLookupError):
+                process.kill()
 
     async def start(self) -> None:
         """Nothing begins before it is asked for."""
@@ -190,13 +184,35 @@ class SubprocessExplainer:
         process = self._process
         self._end_process()
         async with self._turn:  # whoever waits for its answer hears that it ended
-            if process is not None:
-                await process.wait()
+            if (
+                process is not None
+            ):  # read to its end: asyncio waits for ever for a process that left more than a buffer
+                await process.communicate()
+
+
+_PROGRAM = "from bot.extras.cases.explaining import main; main()"
+_KEPT = frozenset({"PATH", "LANG", "HOME", "TZ", "TMPDIR"})
+
+
+def _python_environment(ours: Mapping[str, str]) -> dict[str, str]:
+    """What Python itself needs to start: no token and no way to an agent's keys is handed on."""
+    return {name: value for name, value in ours.items() if name.startswith(("PYTHON", "LD_", "LC_")) or name in _KEPT}
+
+
+def main() -> None:
+    """Explain verdicts, each a pickle on stdin, until that ends; the sentences of each are a line of JSON."""
+    os.nice(NICE)
+    folders, packages = pickle.load(sys.stdin.buffer)  # only whoever started this process has its other end
+    plugins.enable_plugins(packages)
+    playbooks = library(folders)
+    with suppress(EOFError):
+        while True:
+            print(json.dumps(why_sentences(pickle.load(sys.stdin.buffer), playbooks)), flush=True)
 
 
 def explainer(bot: Bot) -> SubprocessExplainer:
     """Return what says why, for a bot that serves."""
-    return SubprocessExplainer(ExplainingTask(tuple(bot.settings.playbooks)))
+    return SubprocessExplainer(tuple(bot.settings.playbooks), bot.environment)
 
 
 def explains(bot: Bot) -> Explains:

@@ -11,12 +11,9 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from bot.actions import ACTIONS
-from bot.app.check import DEADLINE_BEYOND_WINDOW, Check
-from bot.app.evaluation_pool import open_pool
-from bot.app.evaluation_worker import EvaluationJob, EvaluationTask, EvaluationWorker
-from bot.app.factories import library, now, randomness
+from bot.app.check import DEADLINE_BEYOND_WINDOW
+from bot.app.factories import now, randomness
 from bot.app.kubernetes import draining
-from bot.app.many_nodes import cores, worker_count
 from bot.app.version import program_name
 from bot.app.workload_selection import find_selected
 from bot.domain.batch import Sampling
@@ -32,9 +29,9 @@ from bot.extras.fleet.dask_scheduler import address_of, not_installed
 from bot.extras.fleet.facts import unpacked
 from bot.extras.fleet.fleet_request import FleetRequest
 from bot.extras.fleet.report import FleetReport
-from bot.extras.fleet.run import MOST_AT_ONCE, ChunkReader, FleetRun, Hears, Reads, answers_of
+from bot.extras.fleet.run import MOST_AT_ONCE, ChunkReader, FleetRun, Hears, Reads
 from bot.extras.fleet.settings import WorkersSettings
-from bot.extras.fleet.sweep import NodeAnswer, Sweep
+from bot.extras.fleet.sweep import Sweep
 from bot.extras.fleet.worker_messages import SweepQuestion
 from bot.inventory import Inventory
 from bot.response.diagnosis.triage import Triage
@@ -71,11 +68,7 @@ class SweepDependencies:
         deadline = self.settings.deadline or DEADLINE_BEYOND_WINDOW + window
         drains, mutes = draining(self.settings), self.mutes if sweep.is_full else None
         triage = Triage(self.transport, ACTIONS, now, self.sampling, deadline, draining=drains, mutes=mutes)
-        reader = (
-            self._scheduler_reader(sweep, triage)
-            or self._pooled_reader(nodes, sweep, triage)
-            or ChunkReader(triage, sweep, self.parallel)
-        )
+        reader = self._scheduler_reader(sweep, triage) or ChunkReader(triage, sweep, self.parallel)
         return FleetRun(tuple(nodes), selected, sweep, reader, self.parallel)
 
     def facts(self, nodes: Sequence[Node], playbook: Playbook) -> FleetRun:
@@ -96,76 +89,8 @@ class SweepDependencies:
         except ImportError as no:
             raise not_installed() from no
         size = min(self.parallel, NODES_A_CHUNK)
-        return DaskReader(address, self._question(sweep, triage), sweep, size, self.remark, triage.mutes)
-
-    def _question(self, sweep: Sweep, triage: Triage) -> SweepQuestion:
-        return SweepQuestion.of(sweep, program_name(), self.settings.samples, triage.deadline)
-
-    def _pooled_reader(self, nodes: Sequence[Node], sweep: Sweep, triage: Triage) -> PooledReader | None:
-        """Return the reader with processes beside; None where these would not pay.
-
-        A single look says so little that handing it over costs as much as judging it.
-        """
-        several = worker_count(len(nodes), cores()) if sweep.needs_window else 0
-        if not several:
-            return None
-        folders = tuple(self.settings.playbooks)
-        what = Check(tuple(nodes), sweep.playbook, triage, self.parallel, folders)
-        return PooledReader(what, sweep, self._question(sweep, triage), several)
-
-
-# --- whole checks of many nodes: processes beside parse and evaluate what they answered
-
-
-@dataclass(frozen=True, slots=True)
-class SweepTask(EvaluationTask):
-    """What all nodes of a sweep are asked; what comes of a job is a node's answer."""
-
-    question: SweepQuestion | None = None
-
-    def worker(self) -> SweepWorker:
-        """Return what thinks about the jobs in this process. Raises: UsageError, as a check's."""
-        assert self.question is not None
-        sweep = self.question.sweep(library(self.folders).get(self.playbook))
-        self.check_same_playbook(sweep.playbook)
-        return SweepWorker(self, sweep)
-
-
-class SweepWorker(EvaluationWorker):
-    """Thinks about jobs exactly like a sweep within a process."""
-
-    def __init__(self, task: SweepTask, sweep: Sweep) -> None:
-        super().__init__(task, sweep.playbook)
-        self._sweep = sweep
-
-    async def evaluate_answers(self, triage: Triage, job: EvaluationJob) -> NodeAnswer:
-        """Return the node's answer."""
-        return await ChunkReader(triage, self._sweep, 1).answer(job.node)
-
-
-@dataclass(frozen=True, slots=True)
-class PooledReader:
-    """Reads the nodes of a sweep here; so many processes judge them."""
-
-    what: Check
-    sweep: Sweep
-    question: SweepQuestion
-    several: int
-
-    async def answers(self, nodes: Sequence[Node], heard: Hears) -> list[NodeAnswer]:
-        """Return an answer for each node; see `Reads`."""
-        what, triage, playbook = self.what, self.what.triage, self.sweep.playbook
-        used = playbook.name, playbook.digest, what.folders, triage.sampling, triage.draining
-        task = SweepTask(*used, question=self.question)
-        loop = asyncio.get_running_loop()
-        async with open_pool(what, SweepWorker(task, self.sweep), self.several, triage.sampling.window / 2) as pool:
-
-            async def answer(node: Node) -> NodeAnswer:
-                began = loop.time()
-                found: NodeAnswer = await pool.evaluate(node)
-                return replace(found, seconds=loop.time() - began)
-
-            return await answers_of(nodes, what.parallel, answer, heard)
+        question = SweepQuestion.of(sweep, program_name(), self.settings.samples, triage.deadline)
+        return DaskReader(address, question, sweep, size, self.remark, triage.mutes)
 
 
 # --- for a serving bot

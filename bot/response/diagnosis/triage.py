@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import insort
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from itertools import chain
 from typing import Any
 
 from bot.domain.action import Action
@@ -74,7 +74,8 @@ class Triage:
     work of this event loop gets a turn after a few of them, not after all. `mutes` says which causes are known and
     accepted; where it cannot be read, nothing counts as accepted. `muted` are accepted beside, whatever the node: those
     of a recorded verdict. `program` names this program where snapshots keep
-    their cases; then the stored case, without secrets, is judged.
+    their cases; then the stored case, without secrets, is judged. `parses_late`: once a node has said all, which spares
+    memory where many are read at a time; its progress does not tell then which probes have no reading.
     """
 
     transport: Transport
@@ -87,6 +88,7 @@ class Triage:
     mutes: MuteRecord | None = None
     muted: tuple[Mute, ...] = ()
     program: str = ""
+    parses_late: bool = False
     _batches: dict[int, tuple[Playbook, Batch]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     async def diagnose(self, node: Node, playbook: Playbook, heard: Listener = _nobody) -> Verdict:
@@ -112,8 +114,8 @@ class Triage:
         """
         taken_at = self.clock()
         heard(ReadingStarted(node.name, tuple(probe.name for probe in playbook.probes), self.sampling.window))
-        readings, runs = await self._readings(node, playbook, heard)
-        snapshot = Snapshot(node.name, taken_at, self.sampling.window, readings, slowness=slowness(runs))
+        readings, runs, slow = await self._readings(node, playbook, heard)
+        snapshot = Snapshot(node.name, taken_at, self.sampling.window, readings, slowness=slow)
         return replace(snapshot, case=self._case(node, playbook, snapshot, runs)) if self.program else snapshot
 
     async def judged(self, node: Node, playbook: Playbook, snapshot: Snapshot) -> Verdict:
@@ -161,25 +163,29 @@ class Triage:
 
     async def _readings(
         self, node: Node, playbook: Playbook, heard: Listener
-    ) -> tuple[dict[str, Any], tuple[Completed, ...]]:
+    ) -> tuple[dict[str, Any], tuple[Completed, ...], float | None]:
+        """Read the node; return its readings, its answers where its case is kept, and how slow it was."""
         batch = self._batch(playbook)
         waiting = Counter(question.probe for question in batch.questions)
         runs: dict[str, list[Completed]] = {probe.name: [*probe.told] for probe in playbook.probes}
         answered: dict[str, Any] = {}
         probes = {probe.name: probe for probe in playbook.probes}
         stream = self.transport.read(node, batch, self.deadline)
-        missing = ""
+        missing, took = "", list[float]()
         try:
             async with aclosing(stream) as arriving:
                 async for answer in arriving:
                     run = await self._without_secrets(answer) if self.program else answer
                     runs[run.probe].append(run)
                     waiting[run.probe] -= 1
-                    if not waiting[run.probe]:
-                        slow = slowness(chain.from_iterable(runs.values())) if heard is not _nobody else None
+                    if run.took is not None:
+                        insort(took, run.took.total_seconds())
+                    if not waiting[run.probe] and self.parses_late:
+                        heard(ProbeAnswered(node.name, run.probe, None, slowness(took)))
+                    elif not waiting[run.probe]:
                         async with self.cpu_lock:
                             answered[run.probe] = self._parse_probe(
-                                node, probes[run.probe], runs[run.probe], heard, slow
+                                node, probes[run.probe], runs[run.probe], heard, slowness(took)
                             )
         except StoodStill:
             missing = NOT_LISTENED
@@ -187,12 +193,14 @@ class Triage:
             if not any(len(runs[probe.name]) > len(probe.told) for probe in playbook.probes):
                 raise
             # It answered before the connection broke: what came is read, the rest is unread.
-        readings = {
-            probe.name: answered.get(probe.name)
-            or self._parse_probe(node, probe, runs[probe.name], heard, None, missing)
-            for probe in playbook.probes
-        }
-        return readings, tuple(run for of_probe in runs.values() for run in of_probe)
+        hears_rest = _nobody if self.parses_late else heard
+        async with self.cpu_lock:
+            readings = {
+                probe.name: answered.get(probe.name)
+                or self._parse_probe(node, probe, runs[probe.name], hears_rest, None, missing)
+                for probe in playbook.probes
+            }
+        return readings, tuple(run for of_probe in runs.values() for run in of_probe), slowness(took)
 
     async def _without_secrets(self, answer: Completed) -> Completed:
         """An answer as its case keeps it. To search a long one takes this event loop's time, unless a thread does."""

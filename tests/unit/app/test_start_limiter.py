@@ -26,9 +26,10 @@ async def begun(limiter: StartLimiter, names: list[str], within: float) -> int:
     return count
 
 
-async def test_so_many_are_silent_at_once_and_each_answer_makes_room() -> None:
-    limiter = StartLimiter(CpuLock())
-    assert await begun(limiter, [f"n{number}" for number in range(MOST_SILENT + 50)], 1) == MOST_SILENT
+@pytest.mark.parametrize("processes", [1, 2])
+async def test_so_many_are_silent_at_once_and_each_answer_makes_room(processes: int) -> None:
+    limiter = StartLimiter(CpuLock(), processes)
+    assert await begun(limiter, [f"n{number}" for number in range(MOST_SILENT + 50)], 1) == MOST_SILENT / processes
     for number in range(10):
         limiter.note_progress(ProbeAnswered(f"n{number}", "cpu", None))
     assert await begun(limiter, [f"m{number}" for number in range(50)], 2) == 10

@@ -20,7 +20,7 @@ from bot.domain.probe import Unread
 from bot.domain.safe_text import redacted
 from bot.domain.verdict import Verdict
 from bot.surfaces.document import document, document_body, node_document
-from bot.surfaces.document_stream import DocumentStream
+from bot.surfaces.document_stream import DocumentStream, packed_part
 from bot.surfaces.json_converter import JsonConverter
 from bot.transport import case_file
 from tests.examples import up_to
@@ -99,6 +99,10 @@ class Reader(io.StringIO):
         return super().write(text)
 
 
+def add(stream: DocumentStream, verdict: Verdict) -> None:
+    stream.add(verdict.node, packed_part(node_document(verdict)))
+
+
 def of(name: str) -> Verdict:
     return replace(FOUNDING, node=name)
 
@@ -111,12 +115,12 @@ async def test_nodes_are_written_as_soon_as_all_before_them_are() -> None:
     reader = Reader()
     stream = DocumentStream(["a", "b", "c", "d"], reader)
     async with stream.writing():
-        stream.add(of("b"))
-        stream.add(of("a"))
+        add(stream, of("b"))
+        add(stream, of("a"))
         await written(reader, '"node": "b"')
-        stream.add(of("d"))
+        add(stream, of("d"))
         assert '"node": "d"' not in reader.getvalue(), "c may still come"
-        stream.add(of("c"))
+        add(stream, of("c"))
         await written(reader, '"node": "d"')
     stream.end()
     assert reader.getvalue() == document([of(name) for name in "abcd"]) + "\n"
@@ -127,7 +131,7 @@ def test_document_is_whole_whatever_came(came: str) -> None:
     reader = Reader()
     stream = DocumentStream("abcd", reader)
     for name in came:
-        stream.add(of(name))
+        add(stream, of(name))
     stream.end({"c": "0incident"})
     nodes = json.loads(reader.getvalue())["nodes"]
     assert [node["node"] for node in nodes] == sorted(came)
@@ -140,14 +144,14 @@ async def test_reader_that_does_not_read_holds_up_nobody() -> None:
     reader.may_read.clear()
     stream = DocumentStream(["a", "b"], reader)
     async with stream.writing():
-        stream.add(of("a"))
+        add(stream, of("a"))
         began = asyncio.get_running_loop().time()
         for _ in range(20):
             await asyncio.sleep(0.01)
         assert asyncio.get_running_loop().time() - began < 2
         assert reader.getvalue() == ""
         reader.may_read.set()
-    stream.add(of("b"))
+    add(stream, of("b"))
     stream.end()
     assert [node["node"] for node in json.loads(reader.getvalue())["nodes"]] == ["a", "b"]
 
@@ -162,7 +166,7 @@ async def test_reader_that_left_ends_the_run() -> None:
 
 async def add_for_ever(stream: DocumentStream) -> None:
     async with stream.writing(), asyncio.timeout(10):
-        stream.add(of("a"))
+        add(stream, of("a"))
         for _ in range(1000):
             await asyncio.sleep(0.01)
-            stream.add(of("b"))
+            add(stream, of("b"))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import replace
+from pathlib import Path
 
 from bot.app.cases import replayed
 from bot.app.factories import library
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Status, Verdict, outcome_parts
-from bot.extras.cases.explaining import Explainer, ExplainingTask, SubprocessExplainer, confirm_by_replay, find_changes
+from bot.extras.cases.explaining import SubprocessExplainer, confirm_by_replay, find_changes, why_sentences
 from bot.transport.case_file import load
 from tests.contract.test_why import FOUNDING
 
@@ -35,13 +37,12 @@ async def shown() -> Verdict:
     return replace(verdict, snapshot=replace(verdict.snapshot, case=case))
 
 
-async def test_sentences_come_for_what_people_see_and_for_nothing_else() -> None:
-    explain = Explainer(LIBRARY).evaluate
-    verdict = await shown()
+def test_sentences_come_for_what_people_see_and_for_nothing_else() -> None:
+    verdict = asyncio.run(shown())
     assert verdict.snapshot is not None
-    assert len(await explain(verdict)) > 2
-    assert await explain(replace(verdict, cause="crash-looping-unit")) == (), "muted: people see another"
-    assert await explain(replace(verdict, snapshot=None)) == ()
+    assert len(why_sentences(verdict, LIBRARY)) > 2
+    assert why_sentences(replace(verdict, cause="crash-looping-unit"), LIBRARY) == [], "muted: people see another"
+    assert why_sentences(replace(verdict, snapshot=None), LIBRARY) == []
     case = verdict.snapshot.case
     assert case is not None
     for head in (
@@ -49,17 +50,23 @@ async def test_sentences_come_for_what_people_see_and_for_nothing_else() -> None
         replace(case.head, playbook="nothing-such"),
     ):
         other = replace(verdict, snapshot=replace(verdict.snapshot, case=replace(case, head=head)))
-        assert await explain(other) == ()
+        assert why_sentences(other, LIBRARY) == []
+
+
+def names_in_environment(pid: int) -> set[str]:
+    return {pair.partition("=")[0] for pair in Path(f"/proc/{pid}/environ").read_text().split("\0")}
 
 
 async def test_process_beside_says_the_same_and_another_follows_one_that_dies() -> None:
-    beside, verdict = SubprocessExplainer(ExplainingTask(())), await shown()
+    environment = {**os.environ, "SLACK_BOT_TOKEN": "xoxb-1", "SSH_AUTH_SOCK": "/agent"}
+    beside, verdict = SubprocessExplainer((), environment), await shown()
     try:
         said = await beside.sentences(verdict)
-        assert said == await Explainer(LIBRARY).evaluate(verdict)
+        assert said == await asyncio.to_thread(why_sentences, verdict, LIBRARY)
         assert len(said) > 2
         first = beside._process
         assert first is not None
+        assert not {"SLACK_BOT_TOKEN", "SSH_AUTH_SOCK"} & names_in_environment(first.pid), "it needs no secret of ours"
         first.kill()
         await first.wait()
         assert await beside.sentences(verdict) == ()
@@ -68,9 +75,9 @@ async def test_process_beside_says_the_same_and_another_follows_one_that_dies() 
         await asyncio.sleep(0.01)  # it was asked
         cancelled.cancel()
         other = replace(verdict, cause="crash-looping-unit")
-        assert await beside.sentences(other) == (), "not the answer to the question before"
+        assert await beside.sentences(other) == [], "not the answer to the question before"
     finally:
         last = beside._process
         await beside.stop()
     assert last is not None
-    assert last.process.returncode is not None
+    assert last.returncode is not None
