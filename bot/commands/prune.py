@@ -50,6 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
             found = pruner.prune_incidents(retention.incidents, arguments.dry_run)
             older = f"older than {duration_text(retention.incidents)}"
             print(f"incidents: {found.incidents} {older} {done}, with {found.entries} entries")
+            if found.firing:
+                print(f"incidents: {found.firing} {older} stay, because no source said that their alert is over")
         if retention.readings is not None:
             gone = CaseStore(database).forget.now(retention.readings, arguments.dry_run)
             looks = ReadingStore(database).forget.now(retention.readings, arguments.dry_run)

@@ -57,11 +57,12 @@ _DELIVERED = and_(DELIVERIES.c.done, DELIVERIES.c.kept_at < bindparam("before"))
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """How much was removed, or would be."""
+    """How much was removed, or would be; `firing` incidents are as old, and stay: no end of their alert was told."""
 
     incidents: int = 0
     entries: int = 0
     deliveries: int = 0
+    firing: int = 0
 
 
 class Pruner(Store):
@@ -88,15 +89,15 @@ class Pruner(Store):
             before = instant_text(self.instant(connection) - kept_for)
             old = connection.execute(_OLD, {"before": before})
             sizes = Counter(str(row.group or row.id) for row in old)
-        incidents = entries = 0
+        incidents = entries = firing = 0
         for some in _batched_cards(sizes):
             with self.database.reading() if dry_run else self.database.writing() as connection:
-                heads = self._prunable(connection, some, before)
+                heads, staying = self._prunable(connection, some, before)
                 entries += sum(int(connection.execute(_COUNT, {"named": name}).scalar_one()) for name in heads)
                 if heads and not dry_run:
                     self._prune(connection, heads, some, before)
-            incidents += len(heads)
-        return Pruned(incidents, entries)
+            incidents, firing = incidents + len(heads), firing + staying
+        return Pruned(incidents, entries, firing=firing)
 
     def prune_deliveries(self, kept_for: timedelta, dry_run: bool = False) -> Pruned:
         """Forget handled deliveries older than that; raises as `incidents`."""
@@ -104,11 +105,15 @@ class Pruner(Store):
             raise ValueError(f"deliveries have to be known for {SHORTEST.days} days at least")
         return Pruned(deliveries=forget(self, DELIVERIES, _DELIVERED, kept_for, dry_run))
 
-    def _prunable(self, connection: Connection, cards: Sequence[str], before: str) -> dict[str, Head]:
-        """Return the heads of these cards' incidents that may be removed; checked again: they may have changed."""
+    def _prunable(self, connection: Connection, cards: Sequence[str], before: str) -> tuple[dict[str, Head], int]:
+        """Return the heads of these cards' incidents that may be removed, and how many only their alert keeps.
+
+        Checked again: they may have changed.
+        """
         stay = {name for which in (_NEWEST, _HELD, _OF_OPEN_WAVES) for name in connection.execute(which).scalars()}
         # A source repeats an alert that fires: without its card it would be taken for a new one.
-        waiting = {name for which in (_WAITING, _FIRING) for name in connection.execute(which).scalars()}
+        firing = set(connection.execute(_FIRING).scalars())
+        waiting = set(connection.execute(_WAITING).scalars())
         for incident in self._readable(connection, _OPEN):
             stay |= {incident.reopens, incident.undoes}
         # An undo is named after what it undoes: while that is on record, another could be given the name once more.
@@ -117,13 +122,17 @@ class Pruner(Store):
         known = set(connection.execute(undone).scalars())
         stay |= {name for name, undoes in undos.items() if undoes in known}
         heads: dict[str, Head] = {}
+        staying = 0
         for card in cards:
             members = connection.execute(_MEMBERS, {"card": card}).all()
             is_over = all(row.ended and row.updated_at < before for row in members)
             names = {row.id for row in members}
             if is_over and waiting.isdisjoint({card, *names}) and stay.isdisjoint(names):
-                heads |= {name: head_of(connection, name)[0] for name in names}
-        return heads
+                if card in firing:
+                    staying += len(names)
+                else:
+                    heads |= {name: head_of(connection, name)[0] for name in names}
+        return heads, staying
 
     def _readable(self, connection: Connection, asked: Select[Any]) -> Iterator[Incident]:
         for name in connection.execute(asked).scalars():

@@ -142,7 +142,7 @@ def test_what_hangs_on_an_incident_goes_with_it(database: Database) -> None:
     outbox = Outbox(database)
     outbox.mark_delivered.now(outbox.keep.now(Post("gone-group", "card", "C1", {})).id, "C1", "1.1")
     tell(Ledger(database), "new", "")
-    assert Pruner(database, "bot").prune_incidents(YEAR).incidents == 1, "an alert that fires is repeated"
+    assert Pruner(database, "bot").prune_incidents(YEAR) == Pruned(1, 6, firing=1), "an alert that fires is repeated"
     assert "in-group" in names(database)
     DedupStore(database, long_ago).record_over.now(delivery(1, happening=AlertStatus.RESOLVED))
     Pruner(database, "bot").prune_incidents(YEAR)

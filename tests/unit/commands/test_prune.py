@@ -15,7 +15,10 @@ from bot.commands.terminal_login import terminal_user
 from bot.domain.case import Case, CaseHeader
 from bot.domain.events import AlertReceived, Cancelled
 from bot.domain.house_events import HOUSE
+from bot.domain.intake_contracts import StormLimits
 from bot.ledger import CaseStore, Database, Ledger
+from bot.ledger.dedup_store import DedupStore
+from tests.contract.test_inbox import delivery
 from tests.record.incidents import ALERT, ASKER
 
 Run = Callable[..., tuple[int, str, str]]
@@ -74,6 +77,14 @@ def test_what_is_older_goes_and_the_house_says_who_removed_it(run: Run, kept: Pa
     with Database.open(url(kept)) as database:
         assert Ledger(database).read.now(HOUSE)[-1].by == terminal_user(os.environ)
     assert main(("audit", "verify")) == 0
+
+
+def test_what_stays_because_its_alert_fires_is_counted(run: Run, kept: Path) -> None:
+    with Database.open(url(kept)) as database:
+        DedupStore(database).record_firing.now(delivery(1), "key", "old", StormLimits())
+    _, out, _ = run('[retention]\nincidents = "400d"\n')
+    assert "incidents: 1 older than 400d stay, because no source said that their alert is over\n" in out
+    assert streams(kept) == {"old", "new"}
 
 
 def test_what_nodes_said_goes_with_the_incident_and_sooner_where_that_is_asked_for(run: Run, kept: Path) -> None:
