@@ -18,7 +18,7 @@ from bot.demo.slack.message import Message
 from bot.domain.verdict import Verdict
 from bot.ledger import Database, Outbox
 from tests.faults import UPLOAD
-from tests.slack.service import CHANNEL, QUICK, Readings, card_saying, cards, serving
+from tests.slack.service import CHANNEL, Readings, card_saying, cards, serving
 from tests.slack.workspace import SlackWorkspace, workspace
 from tests.unit.surfaces.heats import heat_of
 from tests.unit.surfaces.verdicts import FOUNDING
@@ -157,12 +157,3 @@ async def test_a_picture_that_slack_still_looks_at_is_offered_again_and_the_card
     assert len(slack.asked(BEGIN)) == 1
     assert bot.logged("slack_refused")
     assert not any("```" in str(call.arguments.get("text")) for call in slack.asked("chat.update")), "never text alone"
-
-
-async def test_sweeps_while_a_picture_is_on_its_way_upload_no_second_one(slack: SlackWorkspace, tmp_path: Path) -> None:
-    slack.faults.slow(UPLOAD, timedelta(seconds=0.5), times=5)
-    async with serving(slack, tmp_path, Readings(hot), timing=replace(QUICK, sweep_every=0.001)):
-        for number in range(1, 6):
-            await slack.say("alice", CHANNEL, f"/zombie check node-{number}")
-        await slack.until(lambda: sum(picture(card) is not None for card in cards(slack)) == 5, what="five pictures")
-    assert [len(slack.asked(method)) for method in (BEGIN, COMPLETE)] == [5, 5]
