@@ -489,6 +489,7 @@ class Poster:
 
     async def _give_up(self, part: PostState, because: str, word: str = "") -> None:
         self._log(f"{word or self.chat.logged}_given_up", card=part.card, part=part.name, because=because)
+        part.failures = 0
         self._settle(part, nowhere=True)
         await self._note_delivery_end(part, part.pending, None, because)
 

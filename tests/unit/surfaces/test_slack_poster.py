@@ -40,6 +40,7 @@ class Channel:
         self.files: list[tuple[str, str]] = []  # with the thread of each
         self.takes_files = asyncio.Event()
         self.takes_files.set()
+        self.busy = 0  # it does not take so many of the next files now
 
     draw = staticmethod(draw)
 
@@ -52,8 +53,13 @@ class Channel:
         self.edits.append(message.text)
         return Delivered(place)
 
-    async def upload(self, name: str, content: bytes, alt_text: str, *, channel: str, thread: str) -> Uploaded:
+    async def upload(
+        self, name: str, content: bytes, alt_text: str, *, channel: str, thread: str
+    ) -> Uploaded | RetryLater:
         await self.takes_files.wait()
+        self.busy, is_busy = max(0, self.busy - 1), self.busy > 0
+        if is_busy:
+            return RetryLater("busy")
         self.files.append((name, thread))
         return Uploaded(f"F{len(self.files)}")
 
@@ -253,6 +259,20 @@ async def test_file_on_its_way_when_the_bot_ends_is_the_next_runs_which_need_not
         assert await poster.sweep() == 1
         await until(lambda: not outbox.waiting.now(), "its end")
         assert (len(channel.files), channel.posts) == (len(kinds), []), "nothing is posted in its place"
+
+
+async def test_file_that_is_not_taken_in_a_few_tries_leaves_a_sentence_and_has_as_many_when_it_is_asked_for_again(
+    tmp_path: Path,
+) -> None:
+    async with poster_at(tmp_path, Log()) as (poster, channel, _):
+        channel.busy = 3 + 2
+        await poster.enqueue("a", CARD, AT, Message("the verdict"))
+        assert await poster.attach("a", AT, FileRequest("log-", "x"))
+        await until(lambda: channel.posts[1:], "the sentence")
+        assert (channel.posts[1:], channel.files) == (["The chat rejected the file (busy)."], [])
+        assert await poster.attach("a", AT, FileRequest("log-", "x"))
+        await until(lambda: channel.files, "the file")
+        assert not channel.busy
 
 
 async def test_file_of_a_card_that_another_program_posts_waits_for_it(tmp_path: Path) -> None:
