@@ -258,6 +258,5 @@ def _outcome(incident: Incident) -> tuple[TurnOutcome, str] | None:
         return None
     because = str(getattr(incident.ending, "because", "") or getattr(incident.ending, "summary", ""))
     said = f"{incident.state}: {because}" if because else str(incident.state)
-    if incident.is_unfixed:
-        return TurnOutcome.FAILED, f"{incident.result}: {said}"
-    return _OUTCOMES[incident.result], said
+    outcome = _OUTCOMES.get(incident.result, TurnOutcome.FAILED)
+    return outcome, f"{incident.result}: {said}" if outcome is TurnOutcome.FAILED else said
