@@ -26,6 +26,7 @@ from bot.domain.secret_forms import (
     without_values,
 )
 from bot.domain.secret_names import speaks_of_secret
+from bot.domain.secret_shown import are_words_of_command
 
 # Two names that look the same are the same, and no reader, such as a model behind MCP, gets words that people do not
 # see. A selector that makes a sign an emoji stays behind a sign that can be one. No XML may hold U+FFFE or U+FFFF.
@@ -206,7 +207,7 @@ class Redactor:
         return _without_listed_secrets(clean) if "columns" in clean else clean
 
     def _redacted_list(self, values: Sequence[Any]) -> list[Any]:
-        if len(values) > 1 and _is_command_line(values):
+        if all(isinstance(value, str) and value for value in values) and are_words_of_command("\n".join(values)):
             values = table().cut_words(values)
         if all(self.is_harmless(value) for value in values if isinstance(value, str)):
             return self._redacted_rows(
@@ -271,14 +272,6 @@ class Redactor:
         return known
 
 
-def _is_command_line(values: Sequence[Any]) -> bool:
-    """True for the words of a command line, options among them."""
-    if not all(isinstance(value, str) and value and not _BLANK.search(value) for value in values):
-        return False
-    return any(value.startswith("-") for value in values)
-
-
-_BLANK = re.compile(r"\s")
 _PLAIN_NAME = re.compile(r"[\w.:/ -]{1,200}")
 _PARTS_OF_KEY = ("d", "p", "q", "dp", "dq", "qi", "k")  # as JSON has a private key
 _NO_TEXT = frozenset({int, float, bool, type(None)})

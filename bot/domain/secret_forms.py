@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from bot.domain.builtin_playbooks import SiteRows
 from bot.domain.secret_columns import Walked, column_values, is_head
 from bot.domain.secret_names import PASSWORD, Name, machine_made, secret_names, secret_rows
-from bot.domain.secret_shown import command_values, environment_values, password_words_after_names
+from bot.domain.secret_shown import are_words_of_command, command_values, environment_values, password_words_after_names
 
 T = TypeVar("T")
 
@@ -272,7 +272,7 @@ class SecretTable:
             return text
         whole = text
         text = self._cut_in_rounds(text, values)
-        if _WORDS_ALONE.fullmatch(whole):  # such as a command's words, one a line
+        if are_words_of_command(whole):
             text = self._cut_in_rounds(text.replace("\n", "\t"), values).replace("\t", "\n")
         if text == whole:
             self._clean.remember(name, None)
@@ -388,7 +388,6 @@ _NO_OTHER = re.compile(
     r"|(?!(?i:true|false|none|null)\Z)[^\W\d_]{5,40})"
 )
 _TRACED = re.compile(r"(?m)^[^\n+]{0,80}\+{1,6} [^\n]*")
-_WORDS_ALONE = re.compile(r"(?=(?:[^\n]*\n){0,40}-)\S+(?:\n\S+)+\n?")
 
 
 def _short_name(text: str) -> str:

@@ -52,6 +52,14 @@ def command_values(text: str, _: Sequence[Name] = ()) -> Iterator[tuple[int, int
             program, is_whole = "", is_whole or bool(program)
 
 
+def are_words_of_command(text: str) -> bool:
+    """True for the words of a command line, one a line: an option is soon among them, or its program needs none."""
+    if not _WORDS_ALONE.fullmatch(text):
+        return False
+    words = text.split("\n", _SOON)[:_SOON]
+    return any(word.startswith("-") for word in words) or words[0].rpartition("/")[2] in _table().bare
+
+
 def environment_values(text: str, _: Sequence[Name] = ()) -> Iterator[tuple[int, int]]:
     """Yield where in a text the values of variables are whose names do not say that they are harmless."""
     for found in _ENVIRONMENT.finditer(text):
@@ -309,12 +317,17 @@ def _last_word(name: str) -> str:
     return words[-1].lower() if words else ""
 
 
+_WORDS_ALONE = re.compile(r"\S+(?:\n\S+)+\n?")
+_SOON = 41
+
+
 class _Table(NamedTuple):
     names: frozenset[str]
     letters: frozenset[str]
     values: frozenset[str]
     programs: frozenset[str]
     words: frozenset[str]
+    bare: frozenset[str]
 
 
 @functools.cache

@@ -349,6 +349,20 @@ def test_flag_and_its_value_in_a_list_of_lines() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "rabbitmqctl add_user ann hunter2",
+        "/usr/bin/mc alias set s3 https://minio ann hunter2",
+        "zerotier-cli set secret 0a1b2c3d4e:0:fake01",
+        "wpa_passphrase home hunter2",
+    ],
+)
+def test_list_of_a_program_and_its_words_is_a_command_line_without_an_option_too(words: str) -> None:
+    assert redacted(words.split())[-1] == "[redacted]"
+    assert redacted(["agent", *words.split()[1:]]) == ["agent", *words.split()[1:]], "a list of other words"
+
+
 def test_value_in_the_line_after_its_name_in_a_list_of_lines() -> None:
     for lines in (
         ['variable "client_secret" {', "  type = string", '  default = "hunter2"', "}"],
