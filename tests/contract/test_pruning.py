@@ -191,18 +191,27 @@ def test_record_is_append_only_again_and_what_is_taken_out_by_hand_is_found(data
     with pytest.raises(Exception, match="only ever appended") as no, database.writing() as connection:
         connection.execute(delete(ENTRIES))
     assert isinstance(no.value.__cause__, DBAPIError)
-    with database.writing() as connection, deletions_allowed(connection):
-        connection.execute(delete(ENTRIES).where(ENTRIES.c.stream == "kept"))
+    take_out(database, "kept")
     assert "kept" in {broken.stream for broken in audit(database).broken}
 
 
-def test_pruning_that_names_another_end_than_house_noted_is_found(database: Database) -> None:
+def take_out(database: Database, name: str) -> None:
+    """A forger removes an incident and its line."""
+    with database.writing() as connection, deletions_allowed(connection):
+        connection.execute(delete(ENTRIES).where(ENTRIES.c.stream == name))
+        connection.execute(delete(INCIDENTS).where(INCIDENTS.c.id == name))
+
+
+@pytest.mark.parametrize("is_later", [False, True])
+def test_pruning_that_names_another_end_than_house_noted_is_found(database: Database, is_later: bool) -> None:
     then = Ledger(database, long_ago)
     tell(then, "gone", "gone", Cancelled("asked twice"))
-    then.append.now(HOUSE, None, IncidentsPruned({"gone": f"1:{'ab' * 32}"}, long_ago() - YEAR), "bot")
-    with database.writing() as connection, deletions_allowed(connection):
-        connection.execute(delete(ENTRIES).where(ENTRIES.c.stream == "gone"))
-        connection.execute(delete(INCIDENTS))
+    named = f"1:{'ab' * 32}"
+    if is_later:  # house noted an entry after that end
+        named = f"2:{then.head.now('gone').hash}"
+        then.append.now(HOUSE, None, EntryAnchored("gone", "Approved", 3, "ab" * 32), "bot")
+    then.append.now(HOUSE, None, IncidentsPruned({"gone": named}, long_ago() - YEAR), "bot")
+    take_out(database, "gone")
     assert [(broken.stream, broken.says) for broken in audit(database).broken] == [
         ("gone", "was pruned at another entry than the end that house noted")
     ]
@@ -213,9 +222,7 @@ def removed_by_hand(database: Database, name: str, before: datetime) -> None:
     ledger = Ledger(database)
     head = ledger.head.now(name)
     ledger.append.now(HOUSE, None, IncidentsPruned({name: f"{head.seq}:{head.hash}"}, before), "terminal:ann")
-    with database.writing() as connection, deletions_allowed(connection):
-        connection.execute(delete(ENTRIES).where(ENTRIES.c.stream == name))
-        connection.execute(delete(INCIDENTS).where(INCIDENTS.c.id == name))
+    take_out(database, name)
 
 
 @pytest.mark.parametrize(
@@ -250,9 +257,7 @@ def test_later_note_of_an_end_makes_it_no_older(database: Database, seq: int) ->
     again = IncidentEnded("gone", "cancelled", seq, end.hash if seq == end.seq else "ab" * 32)
     pruned = IncidentsPruned({"gone": f"{again.seq}:{again.head}"}, BEFORE)
     noted_again(database, BrakePulled("rollout"), again, pruned)
-    with database.writing() as connection, deletions_allowed(connection):
-        connection.execute(delete(ENTRIES).where(ENTRIES.c.stream == "gone"))
-        connection.execute(delete(INCIDENTS))
+    take_out(database, "gone")
     (broken,) = audit(database).broken
     assert str(broken).startswith(f"gone/{seq}: was pruned as of {instant_text(BEFORE)}, and ended at 2")
 
@@ -270,9 +275,7 @@ def test_end_that_is_noted_for_the_pruning_is_told(database: Database) -> None:
         IncidentsPruned({"gone": f"{head.seq}:{head.hash}"}, BEFORE),
         at=now,
     )
-    with database.writing() as connection, deletions_allowed(connection):
-        connection.execute(delete(ENTRIES).where(ENTRIES.c.stream == "gone"))
-        connection.execute(delete(INCIDENTS).where(INCIDENTS.c.id == "gone"))
+    take_out(database, "gone")
     found = audit(database)
     assert found.broken == ()
     (unread,) = found.unread
@@ -285,9 +288,7 @@ def test_pruning_of_a_time_to_come_is_told(database: Database) -> None:
     head = Ledger(database).head.now("gone")
     pruned = IncidentsPruned({"gone": f"{head.seq}:{head.hash}"}, to_come - timedelta(days=2))
     noted_again(database, pruned, at=instant_text(to_come))
-    with database.writing() as connection, deletions_allowed(connection):
-        connection.execute(delete(ENTRIES).where(ENTRIES.c.stream == "gone"))
-        connection.execute(delete(INCIDENTS))
+    take_out(database, "gone")
     (unread,) = audit(database).unread
     assert str(unread).startswith(f"house/3: removes incidents at {instant_text(to_come)}, which is still to come")
 
