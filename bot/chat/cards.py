@@ -406,10 +406,7 @@ class ChatCards:
 
         Raises: NothingProposed for a click on a copy; LedgerError.
         """
-        if click.in_home:
-            return
-        place = await self.place(card, posts)
-        if place is None or (place.channel, place.ts) != (click.channel, click.ts):
+        if not click.in_home and not await self._poster.is_at(card, click.channel, click.ts, posts):
             raise NothingProposed("This is not the card of that incident; use the buttons on the card itself.")
 
     def _due_reminders(self, group: Sequence[Incident], now: datetime) -> list[Reminder]:

@@ -231,6 +231,11 @@ class Poster:
         await self.enqueue(card, CARD, target, said)
         self.mark_finished(card)
 
+    async def is_at(self, card: str, channel: str, ts: str, posts: CardPosts | None = None) -> bool:
+        """True for the message that is the card, False for a copy of it; `posts` and raises as `place`."""
+        place = await self.place(card, posts)
+        return place is not None and (place.channel, place.ts) == (channel, ts)
+
     def mark_finished(self, card: str) -> None:
         """Note that a card will not change again, so that it can be forgotten once posted."""
         self._parts.finish(card)

@@ -15,7 +15,7 @@ from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import CannotRead, NothingProposed, Unreachable
 from bot.domain.safe_text import one_line
 from bot.extras.captures.capture_fold import RollingCapture
-from bot.extras.captures.chat_card import SHOW, STOP, capture_of, listed
+from bot.extras.captures.chat_card import SHOW, STOP, capture_of, card_name, listed
 from bot.extras.captures.chat_cards import CaptureCards
 from bot.extras.captures.recorder_commands import HOURS, RollingRequest, hours_of, is_capture_id
 from bot.extras.captures.words import lines
@@ -88,7 +88,7 @@ class CaptureChat(Chat):
     async def ask(self, click: Click) -> None:
         """Do what a click asks for. Raises: Refused, UsageError, LedgerError."""
         rolling = await self.cards.control.find(capture_of(click.value))
-        if not await self.cards.is_its_card(rolling.id, click.channel, click.ts):
+        if not await self.cards.poster.is_at(card_name(rolling.id), click.channel, click.ts):
             raise NothingProposed("This is not the card of that capture; use the buttons on the card itself.")
         if click.action not in (SHOW, STOP):  # on a card of an older program
             raise _NO_YES

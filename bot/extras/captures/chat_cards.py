@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from bot.chat.post_state import CARD, MessageTarget
+from bot.chat.poster import Poster
 from bot.chat.remembered import BoundedDict
 from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import CannotRead, LedgerError, Refused, Unreachable
@@ -96,6 +97,11 @@ class CaptureCards:
         """What begins and ends captures."""
         return self.watch.control
 
+    @property
+    def poster(self) -> Poster:
+        """What posts the cards."""
+        return self.bot.posting.poster
+
     async def begin(self, node: Node, request: RollingRequest, target: MessageTarget, key: str, by: str) -> None:
         """Ask for a capture, on a new card; `key` is the request's, so that a repeated delivery does nothing.
 
@@ -106,7 +112,7 @@ class CaptureCards:
         if not await self.bot.stores.chat_requests.keep(card_name(capture), json.dumps(body)):
             return  # another delivery of the same command
         self.turns.shown[capture] = target
-        await self.bot.posting.poster.enqueue(card_name(capture), CARD, target, looking_card(node, request))
+        await self.poster.enqueue(card_name(capture), CARD, target, looking_card(node, request))
         self.bot.posting.work.begin(self._request_capture(node, request, capture, by), f"capture {capture}")
 
     def takes(self, kept: ChatRequest) -> bool:
@@ -115,11 +121,6 @@ class CaptureCards:
             return False
         self.bot.posting.work.begin(self._continue_card(capture, kept), f"{kept.key} carried on")
         return True
-
-    async def is_its_card(self, capture: str, channel: str, ts: str) -> bool:
-        """True for the capture's card itself, False for a copy of it. Raises: LedgerError."""
-        place = await self.bot.posting.poster.place(card_name(capture))
-        return place is not None and (place.channel, place.ts) == (channel, ts)
 
     async def look(self, rolling: RollingCapture, by: str = "") -> CaptureLookResult:
         """Look at it on its node now, and stop it first where a person says so (`by`).
@@ -165,14 +166,14 @@ class CaptureCards:
         self.bot.log("capture_card_carried_on", key=one_line(kept.key, 80))
         body: Mapping[str, Any] = json.loads(kept.body)
         target = MessageTarget(str(body["channel"]), str(body.get("thread_ts", "")))
-        await self.bot.posting.poster.adopt(kept.key, target)
+        await self.poster.adopt(kept.key, target)
         self.turns.shown[capture] = target
         because = "The bot was restarted before it began. Ask again."
         await self._show_recorded(capture, str(body.get("node", "")), because, str(body.get("by", "")))
 
     async def _show_recorded(self, capture: str, node: str, because: str, by: str) -> None:
         """Show what is on record of it; where nothing is, nothing was sent to the node: say why not."""
-        name, poster = card_name(capture), self.bot.posting.poster
+        name, poster = card_name(capture), self.poster
         while True:
             try:
                 rolling = (await self.control.all()).get(capture)
@@ -188,7 +189,7 @@ class CaptureCards:
 
     async def _draw_card(self, news: CaptureLookResult, target: MessageTarget | None) -> bool:
         """Draw its card, be it this program's (`target`) or another's; False where it has none."""
-        name, poster = card_name(news.rolling.id), self.bot.posting.poster
+        name, poster = card_name(news.rolling.id), self.poster
         before, card = self._figures.get(news.rolling.id), capture_card(news)
         place = await poster.place(name)
         if target is None and place is None:
@@ -205,7 +206,7 @@ class CaptureCards:
 
     async def _post_caught(self, rolling: RollingCapture, caught: SymptomCaught, target: MessageTarget | None) -> None:
         """Say once what was caught, with its pictures: in its card's thread, or that of its incident's card."""
-        stores, poster = self.bot.stores, self.bot.posting.poster
+        stores, poster = self.bot.stores, self.poster
         what = caught.symptom if caught.core < 0 else f"{caught.symptom}-{caught.core}"
         name, part, under = card_name(rolling.id), f"caught-{what}-{round(10 * caught.at_mono)}", CARD
         if (told := f"{name} {part}") in self._told:

@@ -201,8 +201,8 @@ class FleetCards(Chat):
 
     async def _card_of(self, click: Click) -> tuple[str, MessageTarget]:
         """Return the name and place of the clicked card. Raises: NothingProposed for a copy of it."""
-        place = await self.poster.place(click.block) if click.block.startswith(OF_FLEET) else None
-        if place is None or (place.channel, place.ts) != (click.channel, click.ts) or click.block in self._running:
+        is_card = click.block.startswith(OF_FLEET) and await self.poster.is_at(click.block, click.channel, click.ts)
+        if not is_card or click.block in self._running:
             raise NothingProposed("This is not the card that asked, or it has been answered.")
         return click.block, MessageTarget(click.channel, click.thread)
 

@@ -66,11 +66,6 @@ class WaveCards:
         self.watching.begin(self._continue_card(kept), f"{kept.key} carried on")
         return True
 
-    async def is_its_card(self, wave: str, channel: str, ts: str) -> bool:
-        """True for the wave's card itself, False for a copy of it. Raises: LedgerError."""
-        place = await self.poster.place(wave)
-        return place is not None and (place.channel, place.ts) == (channel, ts)
-
     async def plans(self, wave: Wave) -> WavePlans:
         """Return the plans of all its members. Raises: LedgerError."""
         return wave_plans(wave, await self.service.incidents(wave), self.words)
@@ -82,26 +77,16 @@ class WaveCards:
         except (UsageError, LedgerError) as no:
             await self._show_no_wave(name, spot, str(no), request.by)
             return
-        self.watching.begin(self._show_until_end(name, spot), name)
+        self.watching.begin(self._show_until_end(name, spot, request.by), name)
 
     async def _continue_card(self, kept: ChatRequest) -> None:
         self.log("wave_card_carried_on", key=one_line(kept.key, 80))
         body = json.loads(kept.body)
         spot = MessageTarget(str(body["channel"]))
         await self.poster.adopt(kept.key, spot)
-        while True:
-            try:
-                await self.service.find(kept.key)
-                break
-            except UnknownIncident:
-                because = "The bot was restarted before the wave was proposed. Press Plan again."
-                await self._show_no_wave(kept.key, spot, because, str(body.get("by", "")))
-                return
-            except LedgerError:
-                await asyncio.sleep(self.looks_every)
-        await self._show_until_end(kept.key, spot)
+        await self._show_until_end(kept.key, spot, str(body.get("by", "")))
 
-    async def _show_until_end(self, name: str, spot: MessageTarget) -> None:
+    async def _show_until_end(self, name: str, spot: MessageTarget, by: str) -> None:
         """Show the wave's recorded state until it has ended."""
         shown, state, plans = 0, None, None
         while True:
@@ -123,6 +108,10 @@ class WaveCards:
                 if wave.ended:
                     await self._finish_card(name)
                     return
+            except UnknownIncident:  # an earlier run was asked for it
+                because = "The bot was restarted before the wave was proposed. Press Plan again."
+                await self._show_no_wave(name, spot, because, by)
+                return
             except LedgerError as error:
                 self.log("ledger_unavailable", error=one_line(str(error)), card=name)
             await asyncio.sleep(self.looks_every)

@@ -57,7 +57,7 @@ class WaveDecisions(Chat):
     async def ask(self, click: Click) -> None:
         """Open the dialog of a click. Raises: NothingProposed, AlreadyDecided, CannotTell, UnknownIncident."""
         wave = await self._service.find(click.value)
-        if not await self._cards.is_its_card(wave.id, click.channel, click.ts):
+        if not await self._cards.poster.is_at(wave.id, click.channel, click.ts):
             raise NothingProposed("This is not the card of that wave; use the buttons on the card itself.")
         _check_state(click.action, wave)
         plans = await self._cards.plans(wave) if click.action != STOP else None
