@@ -89,13 +89,10 @@ async def judge_each(what: Check, judge: Callable[[Node], Awaitable[None]]) -> N
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedNode:
-    """What came of a node: as much of its verdict as is still needed, and its part of the JSON where that is told.
-
-    Shape: `part` is as `packed_part` makes it.
-    """
+    """What came of a node: as much of its verdict as is still needed, and its part of the JSON where that is told."""
 
     verdict: Verdict
-    part: bytes = b""
+    text: str = ""
 
 
 def without_details(verdict: Verdict, again: bool = False) -> Verdict:

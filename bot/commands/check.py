@@ -137,7 +137,7 @@ def _record_cases(arguments: argparse.Namespace, what: Check) -> int:
                 evaluated = await evaluate(node, {}, heard)
                 path = recording.keep(evaluated.verdict)
                 if stream is not None:
-                    stream.add(node.name, evaluated.part)
+                    stream.add(node.name, evaluated.text)
                 verdicts.append(without_details(evaluated.verdict))
                 clear()
                 print(path, file=sys.stderr if arguments.json else sys.stdout, flush=True)
@@ -202,8 +202,7 @@ def _evaluator(
     from bot.app.start_limiter import StartLimiter
     from bot.domain.safe_text import Redactor
     from bot.domain.verdict import without_secrets
-    from bot.surfaces.document import node_document
-    from bot.surfaces.document_stream import packed_part
+    from bot.surfaces.document import node_document, node_text
     from bot.surfaces.json_converter import JsonConverter
 
     redactor, converter = Redactor(), JsonConverter()
@@ -219,8 +218,8 @@ def _evaluator(
             again = verdict.status.value != "healthy"
             return EvaluatedNode(verdict if keeps_all or len(what.nodes) == 1 else without_details(verdict, again))
         told = replace(verdict, snapshot=None) if arguments.no_readings else verdict
-        part = packed_part(node_document(told, None, converter, growth_of(verdict, what.playbook, looks)))
-        return EvaluatedNode(verdict if keeps_all else without_details(verdict), part)
+        text = node_text(node_document(told, None, converter, growth_of(verdict, what.playbook, looks)))
+        return EvaluatedNode(verdict if keeps_all else without_details(verdict), text)
 
     return evaluate
 
@@ -297,7 +296,7 @@ async def _check_nodes(
             evaluated = await ask(node, _earlier_counts(counts, node.name), heard)
             verdicts.append(evaluated.verdict)
             if stream is not None:
-                stream.add(node.name, evaluated.part)
+                stream.add(node.name, evaluated.text)
             if tell is not None:
                 clear()
                 tell(evaluated.verdict)

@@ -8,20 +8,16 @@ import json
 import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any, TextIO
+from typing import TextIO
 
-from bot.surfaces.document import BEGINNING, BETWEEN, END, laid_out, node_text
+from bot.surfaces.document import BEGINNING, BETWEEN, END, laid_out
 
+AS_THEY_ARE = 100  # documents that wait for their turn, about 40 kB each; further ones are compressed
 PAUSE_SECONDS = 0.1  # between looks for ready nodes: writing several at a time costs less
 
 
-def packed_part(node: Mapping[str, Any]) -> bytes:
-    """Return a node's part of the document as it waits for its turn: about 8 kB in place of 40."""
-    return zlib.compress(node_text(node).encode(), 1)
-
-
 class DocumentStream:
-    """Writes nodes' parts in the order of `names`, however they arrive; those that wait are compressed.
+    """Writes nodes' parts in the order of `names`, however they arrive; most of those that wait are compressed.
 
     Shape: the document is valid whenever `end` is called; nodes of which nothing came are missing. The document of a
     single node is laid out for people, and written at the end.
@@ -31,17 +27,18 @@ class DocumentStream:
         self._ahead = deque(names)
         self._alone = len(self._ahead) == 1
         self._out = out
-        self._waiting: dict[str, bytes] = {}
+        self._waiting: dict[str, str | bytes] = {}
         self._written = 0
         self._more = asyncio.Event()
         self._ended = asyncio.Event()
         self._failed: OSError | None = None
 
-    def add(self, node: str, packed: bytes) -> None:
-        """Take in a node's part of the document, as `packed_part` made it."""
+    def add(self, node: str, text: str) -> None:
+        """Take in a node's part of the document, as `node_text` made it."""
         if self._failed is not None:
             raise self._failed
-        self._waiting[node] = packed
+        few = len(self._waiting) < AS_THEY_ARE
+        self._waiting[node] = text if few else zlib.compress(text.encode(), 1)
         self._more.set()
 
     @contextlib.asynccontextmanager
@@ -94,5 +91,6 @@ class DocumentStream:
         self._out.flush()
 
     def _take_text(self, node: str, incidents: Mapping[str, str]) -> str:
-        text = zlib.decompress(self._waiting.pop(node)).decode()
+        packed = self._waiting.pop(node)
+        text = packed if isinstance(packed, str) else zlib.decompress(packed).decode()
         return f'{text[:-1]}, "incident": {json.dumps(incidents[node])}}}' if node in incidents else text

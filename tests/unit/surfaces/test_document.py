@@ -19,8 +19,8 @@ from bot.app.cases import replayed
 from bot.domain.probe import Unread
 from bot.domain.safe_text import redacted
 from bot.domain.verdict import Verdict
-from bot.surfaces.document import document, document_body, node_document
-from bot.surfaces.document_stream import DocumentStream, packed_part
+from bot.surfaces.document import document, document_body, node_document, node_text
+from bot.surfaces.document_stream import DocumentStream
 from bot.surfaces.json_converter import JsonConverter
 from bot.transport import case_file
 from tests.examples import up_to
@@ -100,7 +100,7 @@ class Reader(io.StringIO):
 
 
 def add(stream: DocumentStream, verdict: Verdict) -> None:
-    stream.add(verdict.node, packed_part(node_document(verdict)))
+    stream.add(verdict.node, node_text(node_document(verdict)))
 
 
 def of(name: str) -> Verdict:
