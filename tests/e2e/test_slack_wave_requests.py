@@ -20,6 +20,7 @@ from bot.demo.slack.message import Message
 from bot.domain.errors import NothingProposed, UsageError
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.extras.fleet.fleet_request import FleetRequest
+from bot.extras.waves.chat_decisions import WaveDecisions
 from bot.extras.waves.events import TurnOutcome
 from bot.extras.waves.wave import Wave
 from tests.slack.acting_team import ALICE, BOB, CAROL, ONCALL, TEAM, ActingTeam, acting_team, people, with_carol
@@ -113,6 +114,15 @@ async def test_plan_whose_click_comes_twice_proposes_one_wave(tmp_path: Path) ->
         assert len(await fleet.waves()) == 1
         assert [card.ts for card in team.cards("Wave: ")] == [offer.ts]
         assert done(team) == []
+
+
+async def test_copy_of_a_waves_card_asks_for_nothing(tmp_path: Path) -> None:
+    async with fleet_of(tmp_path) as (slack, team, fleet):
+        await planned(slack, team, fleet)
+        wave = (await wave_of(fleet)).id
+        copied = Click("click-2", Person(BOB, TEAM), "approve", wave, "", "", ONCALL, "1.000002")
+        with pytest.raises(NothingProposed, match="This is not the card of that wave"):
+            await WaveDecisions(team.fleet.context, fleet.cards).ask(copied)
 
 
 async def test_wave_is_approved_once_by_somebody_who_may_and_never_under_the_brake(tmp_path: Path) -> None:
