@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from bot.actions import ACTIONS
+from bot.app.cases import run_alone
 from bot.domain.case import Case
 from bot.domain.command import Outputs
 from bot.domain.node import Node
@@ -60,7 +60,7 @@ def judged(asked: Asked) -> Verdict:
 
 def evaluated(case: Case, playbook: str = "node-health") -> Verdict:
     """Return the verdict of a playbook on a node that said this."""
-    return asyncio.run(_triage(case).diagnose(NODE, shipped().get(playbook)))
+    return run_alone(_triage(case).diagnose(NODE, shipped().get(playbook)))
 
 
 def evaluated_again(case: Case, verdict: Verdict, changed: str) -> Verdict:
@@ -72,7 +72,7 @@ def evaluated_again(case: Case, verdict: Verdict, changed: str) -> Verdict:
     said = [run for run in case.runs if run.probe == changed]
     assert verdict.snapshot is not None
     readings = {**verdict.snapshot.readings, changed: probe.read(Outputs(*probe.told, *said))}
-    return asyncio.run(_triage(case).judged(NODE, playbook, replace(verdict.snapshot, readings=readings)))
+    return run_alone(_triage(case).judged(NODE, playbook, replace(verdict.snapshot, readings=readings)))
 
 
 def _triage(case: Case) -> Triage:

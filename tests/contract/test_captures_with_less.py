@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bot.app.cases import replayed
+from bot.app.cases import replayed, run_alone
 from bot.app.factories import library
 from bot.domain.evaluation import evaluate_playbook
 from bot.domain.probe import Unread
@@ -45,4 +44,4 @@ def hold_with_less(name: str, whole: Verdict) -> None:
 
 @pytest.mark.parametrize("path", NODES, ids=lambda path: path.name.split(".")[0])
 def test_a_reading_less_adds_no_plan_and_clears_nothing_grave(path: Path) -> None:
-    hold_with_less(path.name, asyncio.run(replayed(load(path), PLAYBOOK)))
+    hold_with_less(path.name, run_alone(replayed(load(path), PLAYBOOK)))

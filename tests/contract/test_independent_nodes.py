@@ -5,7 +5,6 @@ Those of `tests/independent/later` were labelled with their cause: held to the s
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from bot.actions import ACTIONS
+from bot.app.cases import run_alone
 from bot.causes import CAUSES
 from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
@@ -37,7 +37,7 @@ def now() -> datetime:
 @cache
 def judged(label: Label) -> Verdict:
     triage = Triage(ReplayTransport(label.machine.case()), ACTIONS, now)
-    return asyncio.run(triage.diagnose(Node("node", "localhost"), shipped().get(label.playbook)))
+    return run_alone(triage.diagnose(Node("node", "localhost"), shipped().get(label.playbook)))
 
 
 @pytest.mark.parametrize("label", ALL, ids=lambda label: str(label.name))

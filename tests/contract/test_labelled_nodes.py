@@ -6,7 +6,6 @@ by a real one. A label may leave probes out, or change a word in what was record
 
 from __future__ import annotations
 
-import asyncio
 import json
 import tomllib
 from collections.abc import AsyncGenerator, Callable
@@ -19,7 +18,7 @@ import pytest
 
 from bot.__main__ import main
 from bot.actions import ACTIONS
-from bot.app.cases import replayed
+from bot.app.cases import replayed, run_alone
 from bot.domain.batch import Batch
 from bot.domain.case import read_case
 from bot.domain.command import Completed
@@ -67,7 +66,7 @@ def judged(label: dict[str, Any]) -> tuple[Verdict, Changed]:
     """The verdict on a label's recording, and the recording with its changes."""
     title = label["title"]
     if title not in JUDGED:
-        JUDGED[title] = asyncio.run(_judged(label))
+        JUDGED[title] = run_alone(_judged(label))
     return JUDGED[title]
 
 

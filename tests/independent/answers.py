@@ -40,6 +40,11 @@ def kernel_log(said: Iterable[tuple[float, str]], now: float) -> str:
     newest = [line for _, line in errors[-1000:]]
     whole = [*(line for _, _, line in printed), WHOLE, *newest, GRAVE, *grave, BEFORE, *before, LEVELS_END]
     text = "".join(f"{line}\n" for line in whole)
+    return _filtered(text)
+
+
+@cache  # most nodes that are asked about log the same
+def _filtered(text: str) -> str:
     done = subprocess.run(["awk", "-v", "o=journal", FILTER], input=text, capture_output=True, text=True, check=True)
     return done.stdout
 
@@ -62,7 +67,7 @@ def mpstat(release: str, cores: Sequence[Sequence[Mapping[str, float]]]) -> str:
         "date": "11/21/26",
         "statistics": seconds,
     }
-    return json.dumps({"sysstat": {"hosts": [host]}}, indent=1) + "\n"
+    return json.dumps({"sysstat": {"hosts": [host]}}) + "\n"
 
 
 def _mean(cores: Sequence[Mapping[str, float]]) -> dict[str, float]:

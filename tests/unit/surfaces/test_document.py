@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from bot.app.cases import replayed
+from bot.app.cases import replayed, run_alone
 from bot.domain.probe import Unread
 from bot.domain.safe_text import redacted
 from bot.domain.verdict import Verdict
@@ -36,7 +36,7 @@ SHARED = JsonConverter()  # one for all, as in a check of a fleet
 @functools.cache
 def judged(path: Path) -> Verdict:
     case = case_file.load(path)
-    return asyncio.run(replayed(case, shipped().get(case.head.playbook or "node-health")))
+    return run_alone(replayed(case, shipped().get(case.head.playbook or "node-health")))
 
 
 def slowly(readings: Mapping[str, Any]) -> Any:
