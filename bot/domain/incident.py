@@ -270,7 +270,8 @@ class Incident:
             return Result.NOT_FIXED if self.beside else Result.CURED
         if not self.cure_has_held:
             return Result.NOT_FIXED
-        return Result.NOT_GIVEN_BACK if failed or self.steps_left else Result.CONTAINED
+        went_well = all(isinstance(step.outcome, StepVerified | StepSkipped) for step in self.steps)
+        return Result.CONTAINED if went_well and not self.steps_left else Result.NOT_GIVEN_BACK
 
     @property
     def is_unfixed(self) -> bool:

@@ -192,6 +192,7 @@ NOT_FIXED: tuple[tuple[IncidentEvent, ...], ...] = (
         Resolved("cured so far"),
     ),
     (*HELD, Escalated("the brake stayed on")),
+    (*HELD, StepStarted(2, 1), QuestionAsked("What is it?")),  # whether it was given back is not known
 )
 
 
