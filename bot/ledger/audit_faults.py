@@ -15,7 +15,7 @@ from bot.domain.errors import LedgerUnavailable
 from bot.domain.safe_text import one_line
 from bot.ledger.chain import Broken
 
-_AT_ONCE = 500  # rows that wait until they are stored together
+_AT_ONCE = 100  # rows that wait until they are stored together
 _CLOCK_OR_FORGED = "a clock was set back, or it is forged"
 _TABLES = """
 PRAGMA journal_mode = OFF;
