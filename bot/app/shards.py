@@ -117,11 +117,12 @@ class _Other:
             del self.asked[node.name]
 
     async def hear(self) -> None:
-        """Take in what it says, until it ends."""
+        """Take in what it says, until it ends, or says what cannot be read."""
         try:
-            with suppress(asyncio.IncompleteReadError, OSError):
+            with suppress(Exception):
                 while True:
-                    for name, said in await _next_message(self.reader):
+                    for packed in await _next_message(self.reader):
+                        name, said = pickle.loads(packed)
                         if name in self.asked:
                             _take(said, *self.asked[name])
         finally:
@@ -156,18 +157,19 @@ def _serve(ask: Asks[M, T], link: socket.socket, not_ours: Sequence[socket.socke
 
 async def _answer_all(ask: Asks[M, T], link: socket.socket) -> None:
     reader, writer = await asyncio.open_connection(sock=link)
-    loop, together = asyncio.get_running_loop(), list[tuple[str, object]]()
+    loop, together = asyncio.get_running_loop(), list[bytes]()
 
     def send() -> None:
         writer.write(_message(together))
         together.clear()
 
     def say(node: str, what: object) -> None:
-        if not together:
-            loop.call_later(TOGETHER_SECONDS, send)
         if isinstance(what, VerdictReached):
             what = replace(what, verdict=without_details(what.verdict))
-        together.append((node, what))
+        packed = pickle.dumps((node, what), pickle.HIGHEST_PROTOCOL)  # what cannot be sent ends this process
+        if not together:
+            loop.call_later(TOGETHER_SECONDS, send)
+        together.append(packed)
 
     async def answer(node: Node, more: M) -> None:
         try:

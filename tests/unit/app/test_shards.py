@@ -23,7 +23,7 @@ from bot.commands.check import EarlierCounts, _evaluator
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Completed
 from bot.domain.contracts import Listener, ProbeAnswered, Progress, VerdictReached
-from bot.domain.errors import ConnectionLost, MissingFile
+from bot.domain.errors import ConnectionLost, MissingFile, UsageError
 from bot.domain.growth import CountSample
 from bot.domain.node import Node
 from bot.response.diagnosis.triage import Triage
@@ -124,9 +124,22 @@ def fails() -> NoReturn:
     raise ZeroDivisionError
 
 
-@pytest.mark.parametrize("ends", [dies, fails])
-def test_nodes_of_a_process_that_dies_are_asked_here(ends: Callable[[], NoReturn]) -> None:
-    async def ask(node: Node, more: object, heard: Listener) -> int:
+def says_what_cannot_be_sent() -> object:
+    return lambda: None
+
+
+class NoVault(UsageError):
+    def __init__(self, node: str, vault: str) -> None:
+        super().__init__(f"{vault} has no key of {node}.")
+
+
+def says_what_cannot_be_read() -> NoReturn:
+    raise NoVault("node-0", "vault")
+
+
+@pytest.mark.parametrize("ends", [dies, fails, says_what_cannot_be_sent, says_what_cannot_be_read])
+def test_nodes_of_a_process_that_dies_or_is_not_understood_are_asked_here(ends: Callable[[], object]) -> None:
+    async def ask(node: Node, more: object, heard: Listener) -> object:
         await asyncio.sleep(0.1)
         return os.getpid() if os.getpid() == HERE else ends()
 
