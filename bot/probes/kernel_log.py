@@ -40,7 +40,7 @@ class KernelLogReading:
     bursts: tuple[LogBurst, ...] = ()  # periods with more output than a serial line can print, oldest first
     begins: timedelta = timedelta(0)  # after boot; of an old recording it is not known
     errors_begin: timedelta = timedelta(0)  # what the kernel itself calls errors
-    rings_begin: Mapping[str, timedelta] = field(default_factory=dict)  # of those that lost the last line of a wording
+    rings_begin: Mapping[str, timedelta] = field(default_factory=dict)  # of those that lost a wording or a frame
 
     def of(self, *kinds: str) -> tuple[KernelEvent, ...]:
         """Return the events of these kinds, oldest first.
@@ -249,8 +249,11 @@ def parse(outputs: Outputs) -> KernelLogReading:
     leveled = [without_level(line) for line in sent[:-1] if line not in by_line]
     read = [(level, kernel_line(text, origin == "journal")) for level, text in leveled]
     lines = [line for _, line in read if line is not None]
+    begins = {name: timedelta(seconds=int(at)) for name, at in _BEGINS.findall(reach)}
+    first, errors_first = (begins.pop(name, timedelta(0)) for name in ("", "errors"))
     events = with_unclassified_errors(
-        [(level, line) for level, line in read if level and line is not None], combine_lines(lines)
+        [(level, line) for level, line in read if level and line is not None],
+        combine_lines(lines, max(first, begins.get("frame", timedelta(0)))),
     )
     firsts = (kernel_line(line, origin == "journal") for line in begun)
     dumps = [
@@ -263,8 +266,6 @@ def parse(outputs: Outputs) -> KernelLogReading:
         events = tuple(sorted((*events, *added), key=lambda event: event.since_boot or timedelta(0)))
     kinds = tuple(dict.fromkeys(event.kind for event in events))
     bursts = tuple(sorted(by_line.values(), key=lambda burst: burst.since_boot))
-    begins = {name: timedelta(seconds=int(at)) for name, at in _BEGINS.findall(reach)}
-    first, errors_first = (begins.pop(name, timedelta(0)) for name in ("", "errors"))
     return KernelLogReading(origin, int(seen), events, kinds, int(left_out), bursts, first, errors_first, begins)
 
 

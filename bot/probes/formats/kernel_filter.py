@@ -34,9 +34,9 @@ _FUNCTIONS = (
     'function says(t) { sub(/^\\[[^]]*\\](\\[[^]]*\\])? ([^ ]+ kernel: )?/, "", t); return t } '
     'function shape(t, i, r) { t = says(t); i = index(substr(t, 1, 80), ": "); '
     'r = substr(t, i + 1, 40); gsub(/[0-9a-f]+/, "#", r); return substr(t, 1, i) r } '
-    # A line's first words. A number after a word is one of many, after a colon it is a code.
+    # A line's first words. A number after a word is one of many, as is a function's offset; after a colon it is a code.
     "function wording(t) { t = substr(says(t), 1, 80); "
-    'gsub(/[A-Za-z][ #=]+[0-9]+|[0-9a-f][0-9a-f][0-9a-f][0-9a-f]+/, "#", t); return substr(t, 1, 60) } '
+    'gsub(/[+]0x[0-9a-f]+|[A-Za-z][ #=]+[0-9]+|[0-9a-f][0-9a-f][0-9a-f][0-9a-f]+/, "#", t); return substr(t, 1, 60) } '
 )
 # The device that a driver could not start: what is said of it later, and is no failure, takes the line back.
 _UNSTARTED = (
@@ -159,7 +159,7 @@ def node_filter(table: KernelTable) -> str:
     first, *others = _first_asked(table)
     named = (*table.rings, SITES_RING)
     rows = {row.kind: row for row in table.rows}
-    number = {kind: named.index(rows[kind].ring) + 1 for kind in ("unstarted", "oom-begun")}
+    number = {kind: named.index(rows[kind].ring) + 1 for kind in ("unstarted", "oom-begun", "frame")}
     widest = len(table.rings)
     # Of the widest ring are words of many healthy machines: what was printed half a day ago as well, give or take an
     # hour or two, is a habit of this one.
@@ -177,12 +177,14 @@ def node_filter(table: KernelTable) -> str:
         "for (j = 1; j <= h; j++) if (!(g[j] in p) && !(e[g[j]] == 3 && (shape(g[j]) in before)) && "
         f"says(g[j]) !~ /^({'|'.join(table.habits)})/) {{ s[n + j] = g[j]; of[n + j] = 0 }} "
     )
-    # The newest come first. A kill that begins counts where its end is not told: of those none is kept beside.
+    # The newest come first. A kill that begins counts where its end is not told: of those none is kept beside. A
+    # frame tells little without the others of its trace: whatever its wording, it is missed.
     thin = (
         "for (i = n + h; i; i--) if (i in s) { c = of[i]; a = ++times[c, wording(s[i])]; "
         f"if (++kept[c] > {MOST_OF_A_SORT} && "
         f"(a > {_OF_A_WORDING} || c == {number['oom-begun']} || ++beside[c] > {MOST_OF_A_SORT})) {{ "
-        "if (a == 1 && !(c in lost)) lost[c] = int(substr(s[i], 2)) + 1; delete s[i]; x++ } } "
+        f"if ((a == 1 || c == {number['frame']}) && !(c in lost)) "
+        "lost[c] = int(substr(s[i], 2)) + 1; delete s[i]; x++ } } "
     )
     # What the kernel calls errors is asked of the journal by itself, and may reach further back than other lines.
     reach = (

@@ -27,11 +27,14 @@ _RESET_FOLLOWS_WITHIN = timedelta(seconds=60)
 _KILL_FOLLOWS_WITHIN = timedelta(seconds=60)  # the list of all processes comes before, perhaps over a serial line
 
 
-def combine_lines(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
-    """Return the events of the lines, oldest first."""
+def combine_lines(lines: Sequence[KernelLine], whole_since: timedelta = timedelta(0)) -> tuple[KernelEvent, ...]:
+    """Return the events of the lines, oldest first.
+
+    Shape: of traces before `whole_since`, after boot, some frames were not sent.
+    """
     rows = table()
     named = [rows.ena_version(line) for line in lines]
-    version, story = next(filter(None, named), ""), _Story(rows)
+    version, story = next(filter(None, named), ""), _Story(rows, whole_since)
     told: list[Found | None] = []
     for line, own in zip(lines, named, strict=True):
         version = own or version
@@ -48,6 +51,7 @@ def combine_lines(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
 @dataclass(slots=True)
 class _Story:
     rows: KernelTable
+    whole_since: timedelta
     names: dict[str, str] = field(default_factory=dict)  # a device's name by its bus address
     events: list[KernelEvent] = field(default_factory=list)
     resetting: dict[str, KernelEvent] = field(default_factory=dict)  # by device
@@ -156,6 +160,8 @@ class _Story:
         if not telling and (not walk or len(walk) < len(trace)):
             return
         line = (telling or walk)[0][1]
+        if not telling and (line.since_boot or timedelta(0)) < self.whole_since:
+            return
         near = self.head is not None and _time_between(self.head.since_boot, line.since_boot) <= _TRACE_LASTS
         self.events.append(
             KernelEvent(

@@ -245,6 +245,31 @@ def test_traces_of_other_cores_push_out_no_frame() -> None:
     assert reading.known_since("stack-memcg-walk") == reading.begins < reading.rings_begin["head"]
 
 
+@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
+def test_no_part_of_a_trace_is_taken_for_a_whole_one(awk: list[str]) -> None:
+    walks = "RIP: 0010:mem_cgroup_iter+0x{:x}/0x2d0"
+    lockups = [line(1000, "watchdog: BUG: soft lockup - CPU#3 stuck for 23s! [java:9]"), line(1000.5, walks.format(64))]
+    reclaim = [
+        line(1020 + 20 * n + part / 10, says)
+        for n in range(60)
+        for part, says in enumerate((walks.format(64 + 4 * n), " shrink_node+0xd2/0x3d0", " shrink_slab+0xd2/0x3d0"))
+    ]
+    reading = parse(once("log", sent([*lockups, *reclaim], [], [], awk)))
+    assert not reading.of("stack-memcg-walk")
+    assert reading.known_since("stack-memcg-walk") > timedelta(seconds=1000)
+    # What walks statistics tells it alone.
+    shows = line(1000.5, "RIP: 0010:memcg_stat_show+0x40/0x2d0")
+    assert parse(once("log", sent([lockups[0], shows, *reclaim], [], [], awk))).of("stack-memcg-walk")
+
+
+def test_kills_at_limits_of_cgroups_push_out_no_trace() -> None:
+    limits = (" mem_cgroup_out_of_memory+0xbd/0xe0", " mem_cgroup_try_charge+0x86/0x190", " memcg_charge+0x1/0x9")
+    kills = [line(1001 + n + part / 10, says) for n in range(90) for part, says in enumerate(limits)]
+    reading = read([], others=[line(1000, "RIP: 0010:mem_cgroup_iter+0xa5/0xf0"), *kills])
+    assert len(reading.of("stack-memcg-walk")) == 1
+    assert reading.known_since("stack-memcg-walk") == reading.begins
+
+
 @pytest.mark.parametrize(("says", "is_listed"), [(MOUNTED, False), ("z{n}: broken", True)], ids=["ring", "errors"])
 @pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
 def test_where_a_wording_was_lost_it_is_said_since_when_none_was(says: str, is_listed: bool, awk: list[str]) -> None:
