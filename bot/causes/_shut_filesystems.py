@@ -29,6 +29,12 @@ def events(log: KernelLogReading) -> list[KernelEvent]:
     return shut
 
 
+def events_not_mounted_since(log: KernelLogReading) -> list[KernelEvent]:
+    """Those lines of which it is known that no mount followed: all mounts since were read."""
+    since = log.known_since("mounted")
+    return [event for event in events(log) if event.since_boot is None or event.since_boot >= since]
+
+
 def devices(event: KernelEvent) -> set[str]:
     """The devices that the line may mean: JBD2 appends the journal's inode (`sda1-8`), LVM's name is `dm-2`."""
     name = event.device.rstrip(".:")

@@ -30,7 +30,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     reading, log = snapshot.get(FilesystemsReading), snapshot.get(KernelLogReading)
     if isinstance(reading, Unread):
         return Undecided(NAME, f"the file systems were not read ({reading.reason})")
-    shut = [] if isinstance(log, Unread) else _shut_filesystems.events(log)
+    shut = [] if isinstance(log, Unread) else _shut_filesystems.events_not_mounted_since(log)
     evidence: list[Evidence] = []
     sure, doubtful = False, []
     for mount in reading.mounts:
@@ -93,7 +93,8 @@ def _ruled_out_or_undecided(snapshot: Snapshot, reading: FilesystemsReading, dou
         none = f"{points} takes no writes, fstab does not want it writable, and the log shows no error"
     elif not _shut_filesystems.known_by_log_alone(reading):
         return RuledOut(NAME, none)
-    return _recent.none_told(snapshot, NAME, none, ("disk-error",), errors=True)
+    ended_by = ("mounted",) if _shut_filesystems.events(log) else ()
+    return _recent.none_told(snapshot, NAME, none, ("disk-error", *ended_by), errors=True)
 
 
 CAUSE = Cause(

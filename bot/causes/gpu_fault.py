@@ -66,6 +66,12 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     no_reboot = _no_reboot_words(state, xids) if is_of_no_use else ""
     if remedy == _REBOOT and (against := risks_of_reboot_only(snapshot)):
         remedy, no_reboot = (Step("cordon"),), no_reboot_words(against)
+    short = _recent.short_log(snapshot, NAME, ("gpu-error",), tuning["recent_hours"])
+    if remedy == _REBOOT and short is not None and not isinstance(log, Unread) and short.since > log.begins:
+        remedy, no_reboot = (
+            (Step("cordon"),),
+            f"No reboot is offered: {short.because}, and one before may ask for less.",
+        )
     return Finding(
         cause=NAME,
         status=Status.CRITICAL if is_of_no_use else Status.DEGRADED,
@@ -80,7 +86,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
 
 def _xids(log: KernelLogReading) -> tuple[Xid, ...]:
     """The driver's errors; beside Xid 79 the open kernel modules print a second line, which counts only without it."""
-    told = [x for x in map(xid, log.of("gpu-error")) if x is not None]
+    told = [x for x in map(xid, log.of("gpu-error", "gpu-application")) if x is not None]
     at = {
         (x.bus, x.event.since_boot and round(x.event.since_boot.total_seconds()))
         for x in told

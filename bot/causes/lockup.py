@@ -98,13 +98,14 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if printing:
         says += "; its core prints to a serial console, and what is printed comes again after a reboot"
         evidence.append(Evidence("console-stack", "kernel_log", "the trace is in the console", _recent.lines(printing)))
-    # Silence of a trace that was not read does not say that it is in neither.
-    is_traced = last.since_boot is None or log.known_since("stack-memcg-walk", "stack-console") <= last.since_boot
+    # Silence of a trace that was not read does not say that it is in neither; and of a pause, other cores tell.
+    known_since = max(log.known_since("stack-memcg-walk", "stack-console"), log.known_since(*LOCKUPS, errors=True))
+    is_whole = all(event.since_boot is None or event.since_boot >= known_since for event in events)
     # A single stall is over by the time it is logged; only a repeated stall, or its core still held, is worth a reboot.
     goes_on = (bool(lately) and is_held) or _recurs(lately, tuning)
-    if goes_on and not is_traced:
-        says += "; what its trace shows was not read, and decides on a reboot"
-    may_reboot = goes_on and is_traced and not (walks or printing or stolen or flooded or isinstance(cpu, Unread))
+    if goes_on and not is_whole:
+        says += "; not all lines and traces of it were read, and they decide on a reboot"
+    may_reboot = goes_on and is_whole and not (walks or printing or stolen or flooded or isinstance(cpu, Unread))
     if against and may_reboot:
         says = f"{sentence(says)}. {no_reboot_words(against)}"
         evidence += against

@@ -36,11 +36,11 @@ class KernelLogReading:
     lines_seen: int
     events: tuple[KernelEvent, ...] = ()
     kinds: tuple[str, ...] = field(default=())  # every kind seen, for conditions
-    left_out: int = 0  # important lines left out: of each sort the newest are read, and the last of each wording
+    left_out: int = 0  # important lines left out: of each sort only the newest are read
     bursts: tuple[LogBurst, ...] = ()  # periods with more output than a serial line can print, oldest first
     begins: timedelta = timedelta(0)  # after boot; of an old recording it is not known
     errors_begin: timedelta = timedelta(0)  # what the kernel itself calls errors
-    rings_begin: Mapping[str, timedelta] = field(default_factory=dict)  # of those that lost a wording or a frame
+    rings_begin: Mapping[str, timedelta] = field(default_factory=dict)  # of those that lost lines
 
     def of(self, *kinds: str) -> tuple[KernelEvent, ...]:
         """Return the events of these kinds, oldest first.

@@ -1,9 +1,8 @@
 """What a node keeps of its kernel's log: an awk program, so that a log of any length is sent as a few lines.
 
 Source: `playbooks/tables/kernel-log.toml`. The node only filters the log, by the literals of the rows; what a line
-means is decided where it is parsed. The newest lines of each ring are kept, and beside them the last two of each
-wording, so that repetition pushes out no other fault. Where a ring lost a wording, the log's last line says since when
-it is whole.
+means is decided where it is parsed. The newest lines of each ring are kept, and no single one before them: what a line
+means, its neighbours say. Where a ring lost lines, the log's last line says since when it is whole.
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ from collections.abc import Iterable
 from bot.probes.formats.kernel_table import SITES_RING, KernelLogRow, KernelTable, own_table
 from bot.probes.formats.log_burst import COUNT, PERIOD, SUM, TELL, UNCOUNT
 
-MOST_OF_A_SORT = 80  # the newest of a ring; and as many again beside them
-_OF_A_WORDING = 2  # what counts when it repeats is said twice
+MOST_OF_A_SORT = 80
 WHOLE = "-- whole --"  # ends the log, and begins the lines that the kernel calls errors
 GRAVE = "-- grave --"  # begins those that it calls critical or worse
 BEFORE = "-- before --"  # begins the errors of an hour half a day ago
@@ -34,9 +32,6 @@ _FUNCTIONS = (
     'function says(t) { sub(/^\\[[^]]*\\](\\[[^]]*\\])? ([^ ]+ kernel: )?/, "", t); return t } '
     'function shape(t, i, r) { t = says(t); i = index(substr(t, 1, 80), ": "); '
     'r = substr(t, i + 1, 40); gsub(/[0-9a-f]+/, "#", r); return substr(t, 1, i) r } '
-    # A line's first words. A number after a word is one of many, as is a function's offset; after a colon it is a code.
-    "function wording(t) { t = substr(says(t), 1, 80); "
-    'gsub(/[+]0x[0-9a-f]+|[A-Za-z][ #=]+[0-9]+|[0-9a-f][0-9a-f][0-9a-f][0-9a-f]+/, "#", t); return substr(t, 1, 60) } '
 )
 # The device that a driver could not start: what is said of it later, and is no failure, takes the line back.
 _UNSTARTED = (
@@ -158,9 +153,8 @@ def node_filter(table: KernelTable) -> str:
     run = max(row.run for row in table.rows)
     first, *others = _first_asked(table)
     named = (*table.rings, SITES_RING)
-    rows = {row.kind: row for row in table.rows}
-    number = {kind: named.index(rows[kind].ring) + 1 for kind in ("unstarted", "oom-begun", "frame")}
-    widest = len(table.rings)
+    starts = next(row for row in table.rows if row.kind == "unstarted")
+    unstarted, widest = named.index(starts.ring) + 1, len(table.rings)
     # Of the widest ring are words of many healthy machines: what was printed half a day ago as well, give or take an
     # hour or two, is a habit of this one.
     unsay = (
@@ -177,14 +171,10 @@ def node_filter(table: KernelTable) -> str:
         "for (j = 1; j <= h; j++) if (!(g[j] in p) && !(e[g[j]] == 3 && (shape(g[j]) in before)) && "
         f"says(g[j]) !~ /^({'|'.join(table.habits)})/) {{ s[n + j] = g[j]; of[n + j] = 0 }} "
     )
-    # The newest come first. A kill that begins counts where its end is not told: of those none is kept beside. A
-    # frame tells little without the others of its trace: whatever its wording, it is missed.
+    # The newest come first.
     thin = (
-        "for (i = n + h; i; i--) if (i in s) { c = of[i]; a = ++times[c, wording(s[i])]; "
-        f"if (++kept[c] > {MOST_OF_A_SORT} && "
-        f"(a > {_OF_A_WORDING} || c == {number['oom-begun']} || ++beside[c] > {MOST_OF_A_SORT})) {{ "
-        f"if ((a == 1 || c == {number['frame']}) && !(c in lost)) "
-        "lost[c] = int(substr(s[i], 2)) + 1; delete s[i]; x++ } } "
+        f"for (i = n + h; i; i--) if (i in s) {{ c = of[i]; if (++kept[c] > {MOST_OF_A_SORT}) {{ "
+        "if (!(c in lost)) lost[c] = int(substr(s[i], 2)) + 1; delete s[i]; x++ } } "
     )
     # What the kernel calls errors is asked of the journal by itself, and may reach further back than other lines.
     reach = (
@@ -208,7 +198,7 @@ def node_filter(table: KernelTable) -> str:
         f"{{ if (/{packets}/) {{ if (++f <= {run}) c = 1 }} else {{ f = 0; "
         + "; else ".join(f"if ({_question(*words)}) c = {at}" for at, words in enumerate(ring_patterns(table), start=1))
         + " } } "
-        f"c == {number['unstarted']} && /{_rows_pattern([rows['unstarted']])}/ {{ "
+        f"c == {unstarted} && /{_rows_pattern([starts])}/ {{ "
         'd = device(); if (d != "") { if (!(d in off)) dead++; off[d] = n } } '
         f"c == {widest} {{ spoke[shape($0), int(substr($0, 2) / 3600)] }} "
         "c { of[n] = c; s[n] = $0 } "

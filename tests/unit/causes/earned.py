@@ -121,7 +121,7 @@ def _gpu(snapshot: Snapshot) -> str:
     gpus, log = snapshot.get(GpuReading), snapshot.get(KernelLogReading)
     if isinstance(gpus, Unread):
         return "the GPUs were not read"
-    told = [] if isinstance(log, Unread) else [event.text for event in log.of("gpu-error")]
+    told = [] if isinstance(log, Unread) else [event.text for event in log.of("gpu-error", "gpu-application")]
     silent = any(gpu.answers is False for gpu in gpus.gpus) and any("Xid" in text for text in told)
     asked = any("Reboot" in gpu.recovery for gpu in gpus.gpus) or any("Node Reboot Required" in text for text in told)
     return "" if silent or asked else "every GPU answers, and none asks for a reboot"

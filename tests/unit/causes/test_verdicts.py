@@ -16,7 +16,10 @@ from bot.domain.verdict import Status, Verdict
 from bot.library.library import Library
 from bot.probes import PROBES
 from bot.probes.conntrack import ConntrackReading
+from bot.probes.filesystems import FilesystemsReading, Mount
 from bot.probes.formats.systemctl import FailedUnit
+from bot.probes.gpu import Gpu, GpuReading
+from bot.probes.kernel_log import KernelLogReading
 from tests.unit.causes import builders as b
 
 ROOT = Path(__file__).parents[3]
@@ -172,7 +175,7 @@ def test_log_that_begins_minutes_ago_clears_nothing_older(reach: float, errors_r
     assert ([step.action for step in said.remedy], said.cause) == (["reboot"], "lockup")
 
 
-def test_ring_of_the_log_that_lost_a_wording_clears_no_fault_of_its_kinds() -> None:
+def test_ring_of_the_log_that_lost_lines_clears_no_fault_of_its_kinds() -> None:
     late = timedelta(days=b.DAYS, minutes=-9)
     said = verdict(replace(b.log(), rings_begin={"killed": late, "hung-task": late}))
     assert {"io-stall", "oom-kills"} <= {each.cause for each in said.undecided}
@@ -182,8 +185,33 @@ def test_ring_of_the_log_that_lost_a_wording_clears_no_fault_of_its_kinds() -> N
     )
 
 
-@pytest.mark.parametrize(("minutes", "steps"), [(7, ["reboot"]), (2, [])])
-def test_reboot_for_a_lockup_asks_whether_its_trace_was_read(minutes: int, steps: list[str]) -> None:
+LATE = timedelta(days=b.DAYS, minutes=-9)
+ASKS = "NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)"
+SILENT = GpuReading((Gpu("0000:3b:00.0", "nvidia", False), Gpu("0000:5e:00.0", "nvidia", True)), "answered")
+XFS = FilesystemsReading((Mount("/", "sda1", "ext4", ("rw",), "rw"), Mount("/data", "sdb", "xfs", ("rw",))))
+SHUT_XFS = b.event("disk-error", "XFS (sdb): Filesystem has been shut down", ago=timedelta(hours=30), device="sdb")
+
+
+@pytest.mark.parametrize(
+    ("ring", "log", "reading", "whole", "thinned"),
+    [
+        # Another GPU, or this one, may have asked for a drain first.
+        ("gpu-error", b.log(b.event("gpu-error", ASKS)), SILENT, ("critical", ["reboot"]), ("critical", ["cordon"])),
+        # It may have been mounted anew.
+        ("mounted", b.log(SHUT_XFS), XFS, ("critical", []), ("healthy", [])),
+    ],
+)
+def test_what_may_have_been_left_out_neither_earns_a_reboot_nor_ends_unseen(
+    ring: str, log: KernelLogReading, reading: Any, whole: tuple[str, list[str]], thinned: tuple[str, list[str]]
+) -> None:
+    for rings_begin, shows in (({}, whole), ({ring: LATE}, thinned)):
+        said = verdict(replace(log, rings_begin=rings_begin), reading)
+        assert (said.status, [step.action for step in said.remedy]) == shows, said.summary
+        assert ("too many lines" in said.summary) == bool(rings_begin)
+
+
+@pytest.mark.parametrize(("minutes", "steps"), [(10, ["reboot"]), (7, []), (2, [])])
+def test_reboot_for_a_lockup_asks_whether_each_trace_was_read(minutes: int, steps: list[str]) -> None:
     lockups = b.log(*(b.event("soft-lockup", ago=timedelta(minutes=ago)) for ago in (9, 4)))
     said = verdict(replace(lockups, rings_begin={"frame": timedelta(days=b.DAYS, minutes=-minutes)}))
     assert ([step.action for step in said.remedy], said.cause) == (steps, "lockup")
