@@ -185,3 +185,15 @@ def sudoers(user: str, extra: Sequence[Path] = ()) -> str:
 def probes_of_all(extra: Sequence[Path] = ()) -> list[Probe]:
     """Return the probes of all playbooks."""
     return [probe for playbook in library(extra).playbooks for probe in playbook.probes]
+
+
+_OF_PYTHON = frozenset({"PATH", "LANG", "HOME", "TZ", "TMPDIR"})
+
+
+def python_environment() -> dict[str, str]:
+    """What Python itself needs for a process beside: no token and no way to an agent's keys is handed on."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(("PYTHON", "LD_", "LC_")) or name in _OF_PYTHON
+    }

@@ -139,6 +139,9 @@ def _shut_file_system(snapshot: Snapshot) -> Iterator[Evidence]:
     if told:
         says = "the kernel shut a file system: the boot may stop at its check"
         yield Evidence("file-system-shut", "kernel_log", says, _recent.lines(told, 3))
+    elif not isinstance(log, Unread) and _shut_filesystems.RING in log.rings_begin:
+        says = "the kernel log has too many errors of file systems to know that none was shut"
+        yield Evidence("file-system-shut", "kernel_log", f"{says}: the boot may stop at its check", ())
 
 
 def _unchecked_file_system(snapshot: Snapshot) -> Iterator[Evidence]:

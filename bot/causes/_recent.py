@@ -106,6 +106,13 @@ def short_log(
     return ShortLog(cause, words, since=since)
 
 
+def lost_within(snapshot: Snapshot, kinds: Collection[str], hours: float | None = None) -> bool:
+    """True where the node left lines out that may tell these kinds, within so many hours or since the boot."""
+    log, up = snapshot.get(KernelLogReading), uptime(snapshot)
+    lost = timedelta(0) if isinstance(log, Unread) else log.lost_until(*kinds)
+    return bool(lost) and (up is None or hours is None or up - lost < timedelta(hours=hours))
+
+
 def none_told(
     snapshot: Snapshot,
     cause: str,

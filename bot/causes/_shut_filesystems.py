@@ -12,6 +12,7 @@ from bot.probes.filesystems import FilesystemsReading, Mount
 from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.kernel_log import KernelLogReading
 
+RING = "shut"  # of the rows that tell of it
 _SHUT = re.compile(
     r"Remounting filesystem read-only|Detected aborted journal|[Aa]borting journal on device|"
     r"[Ss]hutting down filesystem|forced readonly|Filesystem has been shut down"
@@ -27,12 +28,6 @@ def events(log: KernelLogReading) -> list[KernelEvent]:
         elif _SHUT.search(event.text):
             shut.append(event)
     return shut
-
-
-def events_not_mounted_since(log: KernelLogReading) -> list[KernelEvent]:
-    """Those lines of which it is known that no mount followed: all mounts since were read."""
-    since = log.known_since("mounted")
-    return [event for event in events(log) if event.since_boot is None or event.since_boot >= since]
 
 
 def devices(event: KernelEvent) -> set[str]:

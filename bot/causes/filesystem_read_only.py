@@ -11,6 +11,7 @@ node of a Kubernetes cluster may be cordoned if the mount itself shows the fault
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from bot.causes import _recent, _shut_filesystems
 from bot.causes._figures import count
@@ -30,9 +31,10 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     reading, log = snapshot.get(FilesystemsReading), snapshot.get(KernelLogReading)
     if isinstance(reading, Unread):
         return Undecided(NAME, f"the file systems were not read ({reading.reason})")
-    shut = [] if isinstance(log, Unread) else _shut_filesystems.events_not_mounted_since(log)
+    shut = [] if isinstance(log, Unread) else _shut_filesystems.events(log)
+    mounts_since = timedelta(0) if isinstance(log, Unread) else log.lost_until("mounted")
     evidence: list[Evidence] = []
-    sure, doubtful = False, []
+    sure, doubtful, unsure = False, [], ""
     for mount in reading.mounts:
         events = [event for event in shut if mount.device in _shut_filesystems.devices(event)]
         if _shut_filesystems.takes_no_writes(mount, events):
@@ -40,6 +42,9 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
             why = ", and fstab wants it writable" if mount.meant == "rw" and not mount.is_shut else ""
             says = f"{mount.point} ({mount.type} on {mount.device}) takes no writes{why}"
             evidence.append(Evidence("read-only", "filesystems", says, (mount.source,)))
+        elif events and not mount.is_read_only and (events[-1].since_boot or mounts_since) < mounts_since:
+            unsure = f"the kernel shut down {mount.point}, and whether it was mounted anew was not read"
+            continue
         elif events and not mount.is_read_only:
             when = _recent.ago(snapshot, events[-1])
             says = f"the kernel shut down {mount.point} ({mount.type} on {mount.device}), {when}"
@@ -61,7 +66,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
                 )
             )
     if not evidence:
-        return _ruled_out_or_undecided(snapshot, reading, doubtful)
+        return HalfRead(NAME, unsure) if unsure else _ruled_out_or_undecided(snapshot, reading, doubtful)
     return make_finding(
         NAME,
         Status.CRITICAL,
@@ -93,8 +98,7 @@ def _ruled_out_or_undecided(snapshot: Snapshot, reading: FilesystemsReading, dou
         none = f"{points} takes no writes, fstab does not want it writable, and the log shows no error"
     elif not _shut_filesystems.known_by_log_alone(reading):
         return RuledOut(NAME, none)
-    ended_by = ("mounted",) if _shut_filesystems.events(log) else ()
-    return _recent.none_told(snapshot, NAME, none, ("disk-error", *ended_by), errors=True)
+    return _recent.none_told(snapshot, NAME, none, ("disk-error",), errors=True)
 
 
 CAUSE = Cause(

@@ -66,12 +66,9 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     no_reboot = _no_reboot_words(state, xids) if is_of_no_use else ""
     if remedy == _REBOOT and (against := risks_of_reboot_only(snapshot)):
         remedy, no_reboot = (Step("cordon"),), no_reboot_words(against)
-    short = _recent.short_log(snapshot, NAME, ("gpu-error",), tuning["recent_hours"])
-    if remedy == _REBOOT and short is not None and not isinstance(log, Unread) and short.since > log.begins:
-        remedy, no_reboot = (
-            (Step("cordon"),),
-            f"No reboot is offered: {short.because}, and one before may ask for less.",
-        )
+    if remedy == _REBOOT and _recent.lost_within(snapshot, ("gpu-error",)):
+        says = "the kernel log has too many lines of GPUs, and one not read may ask for a drain or a power cycle"
+        remedy, no_reboot = (Step("cordon"),), f"No reboot is offered: {says}."
     return Finding(
         cause=NAME,
         status=Status.CRITICAL if is_of_no_use else Status.DEGRADED,

@@ -34,6 +34,7 @@ from bot.probes.reclaim import ReclaimReading
 from bot.probes.storage import StorageReading
 
 NAME = "io-stall"
+_TOLD_BY = ("hung-task", "disk-error", "nfs-silent")
 _MOST_TOLD = 10  # kernel.hung_task_warnings: after that many lines the kernel is silent, whatever hangs
 _VOLUME = re.compile(r"dm-[0-9]{1,6}")
 _ARRAY = re.compile(r"\bmd/raid[0-9]{0,2}:([^\s:]{1,40}): ")
@@ -292,11 +293,12 @@ def _ruled_out_or_undecided(snapshot: Snapshot, waiting: tuple[Waiting, ...], tu
             by_hand = "`ps -eLo state,wchan:32,comm | grep ^D` as root"
             return Undecided(NAME, f"{says}, and it is not known for what", suspected=True, would_decide=by_hand)
         if not isinstance(storage, Unread) and storage.completed_count:
-            return RuledOut(NAME, f"{says}, while the disks completed {count(storage.completed_count, 'request')}")
+            says += f", while the disks completed {count(storage.completed_count, 'request')}"
+            return _recent.none_told(snapshot, NAME, says, ("disk-error", "nfs-silent"), tuning["recent_hours"])
         # Writers to a frozen file system wait like this, as do tasks at a busy lock; the kernel logs it after two
         # minutes.
         says += ", but not for I/O as far as is known: no I/O pressure, no hung task and no disk error in the log"
-        return _recent.none_told(snapshot, NAME, says, ("hung-task", "disk-error"), tuning["recent_hours"])
+        return _recent.none_told(snapshot, NAME, says, _TOLD_BY, tuning["recent_hours"])
     told = _recent.recent(snapshot, _recent.kernel_events(snapshot, "hung-task"), tuning["recent_hours"])
     if told and not isinstance(log, Unread):
         since = _recent.ago(snapshot, told[-1])
@@ -310,9 +312,10 @@ def _ruled_out_or_undecided(snapshot: Snapshot, waiting: tuple[Waiting, ...], tu
             because = f"the last hung task was logged {since}; after ten the kernel logs no more, and none is seen now"
             by_hand = "`ps -eLo state,wchan:32,comm | grep ^D` by hand"
             return Undecided(NAME, because, would_decide=by_hand, worst=Status.DEGRADED)
-        return RuledOut(NAME, f"the last hung task was logged {since}, and not again; nothing waits for I/O now")
+        says = f"the last hung task was logged {since}, and not again; nothing waits for I/O now"
+        return _recent.none_told(snapshot, NAME, says, _TOLD_BY, tuning["recent_hours"])
     none = "no hung task and no disk error in the log, and few or no tasks wait for I/O"
-    return _recent.none_told(snapshot, NAME, none, ("hung-task", "disk-error"), tuning["recent_hours"])
+    return _recent.none_told(snapshot, NAME, none, _TOLD_BY, tuning["recent_hours"])
 
 
 CAUSE = Cause(

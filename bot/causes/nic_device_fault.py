@@ -19,7 +19,7 @@ from bot.causes._harm import walk_of
 from bot.causes._starvation import dying_cgroups_before, paced_resets, says_starved, starvation
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.verdict import Confidence, Evidence, HalfRead, RuledOut, Status, Undecided
+from bot.domain.verdict import Confidence, Evidence, HalfRead, Status, Undecided
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.cpu import CpuReading
 from bot.probes.formats.kernel_line import LOCKUPS, KernelEvent
@@ -176,7 +176,8 @@ def _ruled_out_or_undecided(
 ) -> CauseResult:
     log, nic = snapshot.get(KernelLogReading), snapshot.get(NicReading)
     if silences:
-        return RuledOut(NAME, f"the card's {count(len(silences), 'time-out')} have another reason: {starved}")
+        says = f"the card's {count(len(silences), 'time-out')} have another reason: {starved}"
+        return _recent.none_told(snapshot, NAME, says, _FAULTS, tuning["recent_hours"])
     if isinstance(log, Unread):
         return Undecided(NAME, f"the kernel log was not read ({log.reason})")
     if isinstance(nic, Unread):

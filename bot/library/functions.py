@@ -59,8 +59,8 @@ class Function:
         """Return what it gives for arguments that it accepts."""
         if not isinstance(self.gives, Follows):
             return self.gives
-        one = item_shape(given[0])
-        return one if self.gives is Follows.ONE and one is not None else given[0]
+        item = item_shape(given[0])
+        return item if self.gives is Follows.ONE and item is not None else given[0]
 
 
 def _fits(takes: Shape | Follows, given: Shape) -> bool:

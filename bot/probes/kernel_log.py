@@ -56,8 +56,11 @@ class KernelLogReading:
 
         Shape: with `errors` the kernel itself calls those lines errors, which are asked for once more.
         """
-        begins = (self.rings_begin.get(ring, timedelta(0)) for ring in table().rings_of(kinds))
-        return max(self.errors_begin if errors else self.begins, *begins)
+        return max(self.errors_begin if errors else self.begins, self.lost_until(*kinds))
+
+    def lost_until(self, *kinds: str) -> timedelta:
+        """Return until when, after boot, lines that may tell these kinds were left out; zero where none was."""
+        return max(self.rings_begin.get(ring, timedelta(0)) for ring in table().rings_of(kinds))
 
     @property
     def nic_resets(self) -> int:
@@ -253,7 +256,7 @@ def parse(outputs: Outputs) -> KernelLogReading:
     first, errors_first = (begins.pop(name, timedelta(0)) for name in ("", "errors"))
     events = with_unclassified_errors(
         [(level, line) for level, line in read if level and line is not None],
-        combine_lines(lines, max(first, begins.get("frame", timedelta(0)))),
+        combine_lines(lines, max(first, *(begins.get(ring, timedelta(0)) for ring in ("frame", "head")))),
     )
     firsts = (kernel_line(line, origin == "journal") for line in begun)
     dumps = [

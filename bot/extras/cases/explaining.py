@@ -7,7 +7,7 @@ import json
 import os
 import pickle
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from bot.actions import ACTIONS
 from bot.app import plugins
 from bot.app.cases import judged_with_secrets, remarks, replayed, run_alone, surroundings, with_recorded_probes
-from bot.app.factories import library
+from bot.app.factories import library, python_environment
 from bot.domain.case import Case
 from bot.domain.errors import ZombieError
 from bot.domain.playbook import Playbook, Playbooks
@@ -125,12 +125,10 @@ class Explainer:
 class SubprocessExplainer:
     """Says why, for `serve`, in a process of its own: a thread would hold up alerts and clicks as long as it computes.
 
-    Shape: the process is there from the first question on, until nothing was asked for a while. It gets what Python
-    itself needs of `environment`.
+    Shape: the process is there from the first question on, until nothing was asked for a while.
     """
 
     folders: tuple[Path, ...]
-    environment: Mapping[str, str]
     posts: Sequence[tuple[str, Any]] = ()
     _process: asyncio.subprocess.Process | None = None
     _end: asyncio.TimerHandle | None = None
@@ -159,7 +157,7 @@ class SubprocessExplainer:
         first = b""
         if self._process is None:
             pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-            command, environment = (sys.executable, "-P", "-c", _PROGRAM), _python_environment(self.environment)
+            command, environment = (sys.executable, "-P", "-c", _PROGRAM), python_environment()
             # A session of its own: Ctrl-C is meant for the bot, which ends it.
             self._process = await asyncio.create_subprocess_exec(
                 *command, stdin=pipe, stdout=pipe, stderr=none, start_new_session=True, env=environment
@@ -191,12 +189,6 @@ class SubprocessExplainer:
 
 
 _PROGRAM = "from bot.extras.cases.explaining import main; main()"
-_KEPT = frozenset({"PATH", "LANG", "HOME", "TZ", "TMPDIR"})
-
-
-def _python_environment(ours: Mapping[str, str]) -> dict[str, str]:
-    """What Python itself needs to start: no token and no way to an agent's keys is handed on."""
-    return {name: value for name, value in ours.items() if name.startswith(("PYTHON", "LD_", "LC_")) or name in _KEPT}
 
 
 def main() -> None:
@@ -212,7 +204,7 @@ def main() -> None:
 
 def explainer(bot: Bot) -> SubprocessExplainer:
     """Return what says why, for a bot that serves."""
-    return SubprocessExplainer(tuple(bot.settings.playbooks), bot.environment)
+    return SubprocessExplainer(tuple(bot.settings.playbooks))
 
 
 def explains(bot: Bot) -> Explains:

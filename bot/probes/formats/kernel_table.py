@@ -32,7 +32,7 @@ PARTS_OF_A_STORY = (
 # out, and what a line's level tells.
 COMPLAINTS = ("complaint", "mending", "repeated")
 WITHOUT_ROWS = ("stack-memcg-walk", *COMPLAINTS[1:], "error", "grave", "begun")
-_OF_A_STORY = {"stack-memcg-walk": "frame"}  # which lines make it
+_OF_A_STORY = {"stack-memcg-walk": ("frame", "head")}  # which lines make it
 SITES_RING = "site"  # on the node all rows of sites have one
 STARVED, _STARVED_AFTER_USECS = "nic-starved", 5_000_000  # the driver's own limit, TX_TIMEOUT
 _SWAPPED_IN = ("", "2.17.0")
@@ -140,7 +140,7 @@ class KernelTable:
 
     def rings_of(self, kinds: Iterable[str]) -> frozenset[str]:
         """Return the rings of the lines that tell these kinds; every ring for a kind that no row of ours tells."""
-        rows = [[row.ring for row in self.rows if row.kind == _OF_A_STORY.get(kind, kind)] for kind in kinds]
+        rows = [[row.ring for row in self.rows if row.kind in _OF_A_STORY.get(kind, (kind,))] for kind in kinds]
         return frozenset(ring for rings in rows for ring in rings or (*self.rings, SITES_RING))
 
     @functools.cached_property

@@ -112,8 +112,8 @@ class AlertRecorder:
         """Ask a person which node is meant; once, until what was asked about is over or named its node."""
         asked = QuestionAsked(question, tuple(dict.fromkeys(options))[:MOST_OPTIONS])
         received = heading.opening_event("")
-        earlier = [one for one in await self._incidents(heading.group) if not one.node or one.picked_by]
-        last = next((one for one in earlier if one.id not in {other.reopens for other in earlier}), None)
+        earlier = [each for each in await self._incidents(heading.group) if not each.node or each.picked_by]
+        last = next((each for each in earlier if each.id not in {other.reopens for other in earlier}), None)
         if last is None:
             name = incident_id(heading.group, "?")
         elif last.is_over or last.state is State.CANCELLED:

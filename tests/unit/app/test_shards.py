@@ -43,7 +43,6 @@ CASES = [
 ]
 NAMES = (*(f"node-{at}" for at in range(len(CASES))), "gone-0", "breaks-1", "no-key")
 PLAYBOOK = library().get("node-health")
-HERE = os.getpid()
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
 
@@ -139,11 +138,13 @@ def says_what_cannot_be_read() -> NoReturn:
 
 @pytest.mark.parametrize("ends", [dies, fails, says_what_cannot_be_sent, says_what_cannot_be_read])
 def test_nodes_of_a_process_that_dies_or_is_not_understood_are_asked_here(ends: Callable[[], object]) -> None:
+    here = os.getpid()
+
     async def ask(node: Node, more: object, heard: Listener) -> object:
         await asyncio.sleep(0.1)
-        return os.getpid() if os.getpid() == HERE else ends()
+        return os.getpid() if os.getpid() == here else ends()
 
-    assert answers_of(2, ask) == dict.fromkeys(NAMES, HERE)
+    assert answers_of(2, ask) == dict.fromkeys(NAMES, os.getpid())
 
 
 def test_where_no_process_can_be_started_all_is_asked_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +155,7 @@ def test_where_no_process_can_be_started_all_is_asked_here(monkeypatch: pytest.M
         return os.getpid()
 
     monkeypatch.setattr(os, "fork", refuses)
-    assert answers_of(2, ask) == dict.fromkeys(NAMES, HERE)
+    assert answers_of(2, ask) == dict.fromkeys(NAMES, os.getpid())
 
 
 def test_ctrl_c_is_meant_for_this_process_which_ends_the_others() -> None:
@@ -170,6 +171,6 @@ def test_ctrl_c_is_meant_for_this_process_which_ends_the_others() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         run_shared(1, ask, main)
-    (other,) = {*seen} - {HERE}
-    assert seen == {HERE: False, other: True}
+    (other,) = {*seen} - {os.getpid()}
+    assert seen == {os.getpid(): False, other: True}
     assert not Path(f"/proc/{other}").exists()

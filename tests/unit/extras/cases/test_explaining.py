@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from bot.app.cases import replayed
 from bot.app.factories import library
@@ -57,9 +58,10 @@ def names_in_environment(pid: int) -> set[str]:
     return {pair.partition("=")[0] for pair in Path(f"/proc/{pid}/environ").read_text().split("\0")}
 
 
-async def test_process_beside_says_the_same_and_another_follows_one_that_dies() -> None:
-    environment = {**os.environ, "SLACK_BOT_TOKEN": "xoxb-1", "SSH_AUTH_SOCK": "/agent"}
-    beside, verdict = SubprocessExplainer((), environment), await shown()
+async def test_process_beside_says_the_same_and_another_follows_one_that_dies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-1")
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/agent")
+    beside, verdict = SubprocessExplainer(()), await shown()
     try:
         said = await beside.sentences(verdict)
         assert said == await asyncio.to_thread(why_sentences, verdict, LIBRARY)
