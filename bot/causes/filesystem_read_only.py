@@ -42,10 +42,10 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
             why = ", and fstab wants it writable" if mount.meant == "rw" and not mount.is_shut else ""
             says = f"{mount.point} ({mount.type} on {mount.device}) takes no writes{why}"
             evidence.append(Evidence("read-only", "filesystems", says, (mount.source,)))
-        elif events and not mount.is_read_only and (events[-1].since_boot or mounts_since) < mounts_since:
-            unsure = f"the kernel shut down {mount.point}, and whether it was mounted anew was not read"
-            continue
         elif events and not mount.is_read_only:
+            if (events[-1].since_boot or mounts_since) < mounts_since:
+                unsure = f"the kernel shut down {mount.point}, and whether it was mounted anew was not read"
+                continue
             when = _recent.ago(snapshot, events[-1])
             says = f"the kernel shut down {mount.point} ({mount.type} on {mount.device}), {when}"
             evidence.append(Evidence("shut-by-log", "kernel_log", says, _recent.lines(events, 3)))

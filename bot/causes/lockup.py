@@ -99,10 +99,9 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         says += "; its core prints to a serial console, and what is printed comes again after a reboot"
         evidence.append(Evidence("console-stack", "kernel_log", "the trace is in the console", _recent.lines(printing)))
     # Silence of a trace that was not read does not say that it is in neither; and of a pause, other cores tell.
-    is_whole = not _recent.lost_within(
-        snapshot, (*LOCKUPS, "stack-memcg-walk", "stack-console"), tuning["recent_hours"]
-    )
-    is_whole = is_whole and all(event.since_boot is None or event.since_boot >= log.begins for event in events)
+    told_by = (*LOCKUPS, "stack-memcg-walk", "stack-console")
+    is_in_log = all(event.since_boot is None or event.since_boot >= log.begins for event in events)
+    is_whole = is_in_log and not _recent.lost_within(snapshot, told_by, tuning["recent_hours"])
     # A single stall is over by the time it is logged; only a repeated stall, or its core still held, is worth a reboot.
     goes_on = (bool(lately) and is_held) or _recurs(lately, tuning)
     if goes_on and not is_whole:

@@ -256,7 +256,9 @@ def parse(outputs: Outputs) -> KernelLogReading:
     first, errors_first = (begins.pop(name, timedelta(0)) for name in ("", "errors"))
     events = with_unclassified_errors(
         [(level, line) for level, line in read if level and line is not None],
-        combine_lines(lines, max(first, *(begins.get(ring, timedelta(0)) for ring in ("frame", "head")))),
+        combine_lines(
+            lines, max(first, *(begins.get(ring, timedelta(0)) for ring in table().rings_of(["stack-memcg-walk"])))
+        ),
     )
     firsts = (kernel_line(line, origin == "journal") for line in begun)
     dumps = [

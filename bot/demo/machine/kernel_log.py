@@ -10,11 +10,10 @@ import re
 from bot.demo.machine import network
 from bot.demo.machine.command import Asked
 from bot.demo.machine.state import Line, Moment, State
-from bot.probes.formats.kernel_filter import ring_patterns
+from bot.probes.formats.kernel_filter import MOST_OF_A_SORT, ring_patterns
 from bot.probes.formats.kernel_table import ROWS_OF_SITES, table
 
 _ERROR, _UNLISTED = 3, -1  # the level from which the kernel calls a line an error; their own sort
-_MOST_OF_A_SORT = 80
 
 
 def entries(state: State, now: Moment) -> list[tuple[float, int, str]]:
@@ -69,8 +68,8 @@ def kernel_lines(asked: Asked) -> str:
         told = (at for at, ring in enumerate(rings) if any(pattern.search(text) for pattern in ring[words]))
         if (sort := min(told, default=unlisted)) is not None:
             kept.setdefault(sort, []).append(number)
-    left_out = sum(max(0, len(numbers) - _MOST_OF_A_SORT) for numbers in kept.values())
-    newest = sorted(number for numbers in kept.values() for number in numbers[-_MOST_OF_A_SORT:])
+    left_out = sum(max(0, len(numbers) - MOST_OF_A_SORT) for numbers in kept.values())
+    newest = sorted(number for numbers in kept.values() for number in numbers[-MOST_OF_A_SORT:])
     lines = "".join(
         f"{_level_prefix(level)}[{at:12.6f}] {asked.state.name} kernel: {text}\n"
         for at, level, text in map(every.__getitem__, newest)
