@@ -140,8 +140,12 @@ class KernelTable:
 
     def rings_of(self, kinds: Iterable[str]) -> frozenset[str]:
         """Return the rings of the lines that tell these kinds; every ring for a kind that no row of ours tells."""
-        rows = [[row.ring for row in self.rows if row.kind in _OF_A_STORY.get(kind, (kind,))] for kind in kinds]
-        return frozenset(ring for rings in rows for ring in rings or (*self.rings, SITES_RING))
+        return frozenset().union(*(self._rings_by_kind.get(kind, (*self.rings, SITES_RING)) for kind in kinds))
+
+    @functools.cached_property
+    def _rings_by_kind(self) -> Mapping[str, frozenset[str]]:
+        told = {row.kind: (row.kind,) for row in self.rows} | _OF_A_STORY
+        return {kind: frozenset(row.ring for row in self.rows if row.kind in kinds) for kind, kinds in told.items()}
 
     @functools.cached_property
     def _driver(self) -> KernelLogRow:
