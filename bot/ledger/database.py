@@ -49,7 +49,7 @@ _THREADS = {LEDGER: 4, DOORS: 2, COMPUTING: 1}
 S = TypeVar("S", bound="HasDatabase")
 P = ParamSpec("P")
 T = TypeVar("T")
-_WRITES, _ADDS = "zombie_writes", "adds"
+_ADDS = "adds"
 _ADVISORY_LOCK = int.from_bytes(b"zombie")
 # A process that hangs in a transaction must not block the others: the server ends its session before they time out.
 _PATIENCE = "SET LOCAL lock_timeout = {0}; SET LOCAL idle_in_transaction_session_timeout = {1}"
@@ -109,7 +109,6 @@ class Database:
 
     def __init__(self, engine: Engine, sentence: str, busy: timedelta = BUSY) -> None:
         self.engine = engine
-        self._engines = {how: engine.execution_options(**{_WRITES: how}) for how in (False, True, _ADDS)}
         self._sentence = sentence
         self._busy = busy
         self._write_lock = WriteLock() if engine.dialect.name == "sqlite" else None
@@ -208,12 +207,20 @@ class Database:
         try:
             with (
                 self._locked_for_writing(writes),
-                self._engines[writes].begin() as connection,
+                self.engine.begin() as connection,
             ):
+                self._begin(connection, writes)
                 self._refuse_other_file()  # again: it may have waited for others
                 yield connection
         except (SQLAlchemyError, sqlite3.Error) as no:
             raise LedgerUnavailable(f"{self._sentence}: {_reason(no)}.", _try_next(no)) from no
+
+    def _begin(self, connection: Connection, writes: bool | str) -> None:
+        # Not by a listener: an engine that has one calls all kinds of them, at each statement.
+        if self._write_lock is None:
+            begin_in_postgresql(connection, writes, self._busy)
+        else:
+            _begin_in_sqlite(connection, writes, self._busy)
 
     def _refuse_other_file(self) -> None:
         """Raises: LedgerUnavailable when the file was removed or replaced, such as by a backup that was brought back.
@@ -264,7 +271,7 @@ class Database:
             yield
 
     def _begin_wal(self) -> None:
-        # Not in a transaction, so not through the engine's begin.
+        # Not in a transaction, so not through `_transaction`.
         try:
             with contextlib.closing(self.engine.raw_connection()) as connection:
                 mode = connection.cursor().execute("PRAGMA journal_mode = WAL").fetchone()
@@ -336,23 +343,23 @@ def _sqlite(path: Path, busy: timedelta) -> Engine:
         connection.text_factory = _text
         connection.execute("PRAGMA synchronous = FULL")
 
-    @event.listens_for(engine, "begin")
-    def on_begin(connection: Connection) -> None:
-        # IMMEDIATE: otherwise a transaction that reads and then writes would fail instead of waiting for another.
-        cursor = connection.connection.cursor()  # not through SQLAlchemy: nothing in it is bound
-        if not connection.get_execution_options()[_WRITES]:
-            cursor.execute("BEGIN")
-            return
-        until = time.monotonic() + busy.total_seconds()
-        patience = min(ASKS_AGAIN, busy)
-        cursor.execute(_WAITS.format(round(patience.total_seconds() * 1000)))
-        try:
-            while not _begin_to_write(cursor, until):
-                continue
-        finally:
-            cursor.execute(_WAITS.format(round(busy.total_seconds() * 1000)))
-
     return engine
+
+
+def _begin_in_sqlite(connection: Connection, writes: bool | str, busy: timedelta) -> None:
+    # IMMEDIATE: otherwise a transaction that reads and then writes would fail instead of waiting for another.
+    cursor = connection.connection.cursor()  # not through SQLAlchemy: nothing in it is bound
+    if not writes:
+        cursor.execute("BEGIN")
+        return
+    until = time.monotonic() + busy.total_seconds()
+    patience = min(ASKS_AGAIN, busy)
+    cursor.execute(_WAITS.format(round(patience.total_seconds() * 1000)))
+    try:
+        while not _begin_to_write(cursor, until):
+            continue
+    finally:
+        cursor.execute(_WAITS.format(round(busy.total_seconds() * 1000)))
 
 
 _WAITS = "PRAGMA busy_timeout = {0}"
@@ -378,7 +385,6 @@ def _postgresql(url: URL, busy: timedelta) -> Engine:
         raise SettingsError(
             "PostgreSQL needs a package that is not installed.", 'Install it: pip install "zombie-bot[postgresql]"'
         ) from no
-    patience = _PATIENCE.format(round(busy.total_seconds() * 1000), round(busy.total_seconds() * 500))
 
     @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _: object) -> None:
@@ -389,16 +395,17 @@ def _postgresql(url: URL, busy: timedelta) -> Engine:
                 "Make one: createdb --encoding UTF8 --template template0 zombie",
             )
 
-    @event.listens_for(engine, "begin")
-    def on_begin(connection: Connection) -> None:
-        how = connection.get_execution_options()[_WRITES]
-        if how:
-            lock = "" if how == _ADDS else f"; SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})"
-            connection.exec_driver_sql(f"{_POSTGRESQL_WRITES}; {patience}{lock}")
-        else:
-            connection.exec_driver_sql(f"{_POSTGRESQL_BEGIN_READ}; {patience}")
-
     return engine
+
+
+def begin_in_postgresql(connection: Connection, writes: bool | str, busy: timedelta) -> None:
+    """Say of a transaction that has begun what it may do, and how long it waits for others."""
+    patience = _PATIENCE.format(round(busy.total_seconds() * 1000), round(busy.total_seconds() * 500))
+    if writes:
+        lock = "" if writes == _ADDS else f"; SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})"
+        connection.exec_driver_sql(f"{_POSTGRESQL_WRITES}; {patience}{lock}")
+    else:
+        connection.exec_driver_sql(f"{_POSTGRESQL_BEGIN_READ}; {patience}")
 
 
 @contextlib.contextmanager

@@ -18,7 +18,17 @@ from bot.domain.entry import Entry, Head, instant_of
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE
 from bot.ledger import holds
-from bot.ledger.database import Database, _file, _parse_url, _postgresql, _reason, _try_next, _url_words, is_file_there
+from bot.ledger.database import (
+    Database,
+    _file,
+    _parse_url,
+    _postgresql,
+    _reason,
+    _try_next,
+    _url_words,
+    begin_in_postgresql,
+    is_file_there,
+)
 from bot.ledger.entries import database_time, head_of
 from bot.ledger.inbox import GIVEN_UP
 from bot.ledger.leases import live_runners
@@ -125,7 +135,9 @@ def _read_only_connection(url: str, patience: timedelta) -> Iterator[Connection]
     path = _file(parsed)
     engine = _read_only(path, patience) if path is not None else _postgresql(parsed, patience)
     try:
-        with engine.connect().execution_options(zombie_writes=False) as connection, connection.begin():
+        with engine.begin() as connection:
+            if path is None:
+                begin_in_postgresql(connection, writes=False, busy=patience)
             yield connection
     except SQLAlchemyError as no:
         raise LedgerUnavailable(
