@@ -205,7 +205,7 @@ class HouseEntries:
     """The entries of `house` of a few kinds, such as mutes.
 
     `house` is long and never changes, so each read looks only at what came after the previous read. Of two simultaneous
-    reads, the later answer stays.
+    reads, the later answer stays. A read that finds nothing new returns what the previous one did, the same tuple.
     """
 
     def __init__(self, kinds: tuple[str, ...]) -> None:
@@ -221,6 +221,7 @@ class HouseEntries:
         until = head_of(connection, HOUSE)[0].seq
         if until > after:
             rows = connection.execute(_LATER, {"after": after, "until": until, "kinds": self._kinds})
-            known = (*known, *(entry_of(row) for row in rows))
+            if later := tuple(entry_of(row) for row in rows):
+                known = (*known, *later)
             self._read = (until, known)
         return known

@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Connection, Row, and_, bindparam, func, insert, or_, select, update
 
 from bot.domain.alert import SourceKind
-from bot.domain.entry import instant_of, instant_text
+from bot.domain.entry import Entry, instant_of, instant_text
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
 from bot.domain.fold import fold, fold_entry
 from bot.domain.incident import Changes, Incident, IncidentSummary
@@ -48,36 +48,69 @@ _FROM = (
 )
 
 
-class IncidentCache:
-    """Incidents folded so far, so that each new entry costs the same, however long the stream is. Threads may share it.
+class Folded(Protocol):
+    """What the entries of a stream make: its stream, and the number and hash of the last entry."""
 
-    A kept incident covers the entries up to its last entry, and is used only while that entry has the same hash.
+    @property
+    def id(self) -> str: ...
+    @property
+    def seq(self) -> int: ...
+    @property
+    def head(self) -> str: ...
+
+
+F = TypeVar("F", bound=Folded)
+
+
+class FoldCache(Generic[F]):
+    """Streams folded so far, so that each new entry costs the same, however long the stream is. Threads may share it.
+
+    What is kept covers the entries up to its last entry, and is used only while that entry has the same hash.
     So it does not matter who appended later entries, or whether a folded transaction was rolled back.
     """
 
-    def __init__(self, most_kept: int = MOST_KEPT) -> None:
+    def __init__(
+        self, fold: Callable[[Sequence[Entry]], F], fold_entry: Callable[[F, Entry], F], most_kept: int = MOST_KEPT
+    ) -> None:
+        self._fold, self._fold_entry = fold, fold_entry
         self._most_kept = most_kept
-        self._kept: OrderedDict[str, Incident] = OrderedDict()
+        self._kept: OrderedDict[str, F] = OrderedDict()
         self._lock = threading.Lock()
 
-    def incident(self, connection: Connection, stream: str) -> Incident | None:
-        """Return a stream's incident; None where it has no entries.
+    def find(self, connection: Connection, stream: str) -> F | None:
+        """Return what a stream's entries make; None where it has none.
 
-        Raises: ImpossibleEvent when they form no incident; UnreadableEntry when an entry cannot be read here.
+        Raises: ImpossibleEvent when they do not follow each other; UnreadableEntry when one cannot be read here.
         """
         with self._lock:
             kept = self._kept.get(stream)
-        incident = self._folded_further(connection, kept) if kept is not None else None
-        if incident is None:
+        found = self._folded_further(connection, kept) if kept is not None else None
+        if found is None:
             entries = read_stream(connection, stream)
-            incident = fold(entries) if entries else None
+            found = self._fold(entries) if entries else None
         with self._lock:
             self._kept.pop(stream, None)
-            if incident is not None:
-                self._kept[stream] = incident
+            if found is not None:
+                self._kept[stream] = found
                 while len(self._kept) > self._most_kept:
                     self._kept.popitem(last=False)
-        return incident
+        return found
+
+    def _folded_further(self, connection: Connection, kept: F) -> F | None:
+        """Fold the later entries; None where the last folded entry is gone."""
+        rows = connection.execute(_FROM, {"named": kept.id, "first": kept.seq}).all()
+        if not rows or (rows[0].seq, rows[0].hash) != (kept.seq, kept.head):
+            return None
+        for entry in map(entry_of, rows[1:]):
+            kept = self._fold_entry(kept, entry)
+        return kept
+
+
+class IncidentCache(FoldCache[Incident]):
+    """Incidents folded so far."""
+
+    def __init__(self, most_kept: int = MOST_KEPT) -> None:
+        super().__init__(fold, fold_entry, most_kept)
 
     def readable(
         self, connection: Connection, streams: Iterable[str]
@@ -86,22 +119,12 @@ class IncidentCache:
         found, unreadable = list[Incident](), dict[str, str]()
         for name in streams:
             try:
-                incident = self.incident(connection, name)
+                incident = self.find(connection, name)
             except (ImpossibleEvent, UnreadableEntry) as no:  # of a newer program, or damaged
                 unreadable[name] = str(no)
             else:
                 found += [incident] if incident is not None else []
         return tuple(found), unreadable
-
-    def _folded_further(self, connection: Connection, kept: Incident) -> Incident | None:
-        """Fold the later entries; None where the last folded entry is gone."""
-        rows = connection.execute(_FROM, {"named": kept.id, "first": kept.seq}).all()
-        if not rows or (rows[0].seq, rows[0].hash) != (kept.seq, kept.head):
-            return None
-        incident = kept
-        for entry in map(entry_of, rows[1:]):
-            incident = fold_entry(incident, entry)
-        return incident
 
 
 def write_incident_row(connection: Connection, incident: Incident) -> None:

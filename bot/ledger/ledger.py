@@ -160,7 +160,7 @@ class Ledger(Store):
         at = self.stamp(connection)
         holds.check_open(connection, claim, instant_of(at))
         # Its first attempt counts in the budgets already; after a release it has to ask again.
-        incident = self._folds.incident(connection, stream)
+        incident = self._folds.find(connection, stream)
         if incident is not None and incident.wave and WAVES not in self._holders:
             raise WaveHeld(f"Waves are left out here, so nothing of {incident.wave} begins.")
         if incident is not None:  # asked here, whoever approved the incident
@@ -244,7 +244,7 @@ class Ledger(Store):
 
         Raises: what `incident` does.
         """
-        incident = self._folds.incident(connection, stream)
+        incident = self._folds.find(connection, stream)
         if incident is None:
             return None
         pulled, doubts = holds.brake(connection), self._doubts(connection)
@@ -291,7 +291,7 @@ class Ledger(Store):
 
         Raises: ImpossibleEvent when the entries do not form an incident; UnreadableEntry when an entry cannot be read.
         """
-        return self._folds.incident(connection, stream)
+        return self._folds.find(connection, stream)
 
     @reads
     def head(self, connection: Connection, stream: str) -> Head:
@@ -393,7 +393,7 @@ class Ledger(Store):
         entries = [append_entry(connection, stream, expected_seq, events[0], by, now)]
         entries += [append_entry(connection, stream, None, event, by, now) for event in events[1:]]
         # Folded as it will be read, without secrets. If that fails the transaction is rolled back.
-        incident = self._folds.incident(connection, stream)
+        incident = self._folds.find(connection, stream)
         if incident is None:
             raise ImpossibleEvent(f"{stream} has no entries after an append.")
         write_incident_row(connection, incident)

@@ -137,7 +137,7 @@ class Pruner(Store):
     def _readable(self, connection: Connection, asked: Select[Any]) -> Iterator[Incident]:
         for name in connection.execute(asked).scalars():
             with contextlib.suppress(ImpossibleEvent, UnreadableEntry):
-                if (incident := self._folds.incident(connection, name)) is not None:
+                if (incident := self._folds.find(connection, name)) is not None:
                     yield incident
 
     def _prune(self, connection: Connection, heads: dict[str, Head], cards: Sequence[str], before: str) -> None:

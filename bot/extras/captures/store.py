@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlalchemy import Connection
 
 from bot.domain.contracts import Clock
 from bot.domain.entry import Entry, instant_text, is_author
 from bot.domain.house_events import HOUSE
-from bot.extras.captures.capture_fold import CaptureDecision, CaptureRecord, captures_of
+from bot.extras.captures.capture_fold import CaptureDecision, CaptureRecord, RollingCapture, captures_of
 from bot.extras.captures.events import KINDS
 from bot.ledger import holds
 from bot.ledger.database import Database, Store, reads, writes
@@ -20,6 +22,7 @@ class CaptureStore(Store):
     def __init__(self, database: Database, time: Clock | None = None) -> None:
         super().__init__(database, time)
         self._entries = HouseEntries(tuple(KINDS))
+        self._folded: tuple[tuple[Entry, ...], Mapping[str, RollingCapture]] = ((), {})
 
     @reads
     def entries(self, connection: Connection) -> tuple[Entry, ...]:
@@ -41,5 +44,9 @@ class CaptureStore(Store):
         return tuple(append_entry(connection, HOUSE, None, event, by, now) for event in decide(record))
 
     def _record(self, connection: Connection) -> CaptureRecord:
-        captures = captures_of(self._entries.read(connection))
+        entries = self._entries.read(connection)
+        of_entries, captures = self._folded
+        if entries is not of_entries:  # most reads find nothing new
+            captures = captures_of(entries)
+            self._folded = (entries, captures)
         return CaptureRecord(captures, holds.brake(connection), self.instant(connection))

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select, union_all, u
 
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim
+from bot.domain.contracts import Clock
 from bot.domain.entry import Entry, instant_of, instant_text, is_author, is_wave, kind_of
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry, WaveHeld
 from bot.domain.fold import fold
@@ -22,8 +23,9 @@ from bot.domain.incident import Incident
 from bot.extras.waves.events import WAVE_EVENTS, WaveEvent
 from bot.extras.waves.wave import NodeAlarm, Wave, WaveState, fold_wave, fold_wave_entry
 from bot.ledger import holds
-from bot.ledger.database import Store, reads, writes
+from bot.ledger.database import Database, Store, reads, writes
 from bot.ledger.entries import append_entry, head_of, read_stream
+from bot.ledger.incidents import FoldCache
 from bot.ledger.tables import INCIDENTS, MACHINES, SIGNALS, WAVES
 
 _BY_STATE = select(WAVES.c.state, func.count()).group_by(WAVES.c.state)
@@ -33,6 +35,10 @@ _UPDATE = update(WAVES).where(WAVES.c.id == bindparam("named"))
 
 class WaveStore(Store):
     """The streams of waves. Raises: every method raises LedgerUnavailable when the database does not answer."""
+
+    def __init__(self, database: Database, time: Clock | None = None) -> None:
+        super().__init__(database, time)
+        self._folds = FoldCache(fold_wave, fold_wave_entry)
 
     @writes
     def append(self, connection: Connection, wave: str, expected_seq: int, event: WaveEvent, by: str) -> Entry:
@@ -44,7 +50,9 @@ class WaveStore(Store):
         later = instant_text(instant_of(last_at) + _TICK) if last_at else now
         entry = append_entry(connection, wave, expected_seq, event, by, max(now, later))
         # Folded as it will be read, without secrets. If that fails the transaction is rolled back.
-        write_wave(connection, fold_wave(read_stream(connection, wave)))
+        folded = self._folds.find(connection, wave)
+        assert folded is not None
+        write_wave(connection, folded)
         anchor = EntryAnchored(wave, entry.kind, entry.seq, entry.hash)
         append_entry(connection, HOUSE, None, anchor, BOT, now)
         return entry
@@ -52,10 +60,7 @@ class WaveStore(Store):
     @reads
     def find(self, connection: Connection, wave: str) -> Wave | None:
         """Return the wave of that id; None if there is none."""
-        if not is_wave(wave):
-            return None
-        entries = read_stream(connection, wave)
-        return fold_wave(entries) if entries else None
+        return self._folds.find(connection, wave) if is_wave(wave) else None
 
     @reads
     def read(self, connection: Connection, wave: str) -> tuple[Entry, ...]:
