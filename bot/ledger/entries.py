@@ -17,7 +17,8 @@ from bot.domain.house_events import (
     OlderNoted,
 )
 from bot.domain.json_form import MOST_ROOM, MOST_TEXT, check_texts, memory_bytes, whole_number
-from bot.domain.safe_text import redacted
+from bot.domain.safe_text import Redactor
+from bot.domain.secret_forms import FORMS_OF_SITES
 from bot.ledger.tables import ENTRIES
 
 MUTES = (CauseMuted.__name__, CauseUnmuted.__name__)
@@ -155,12 +156,17 @@ def _check_row(seq: object, *texts: object) -> None:
         raise TypeError("its number is none")
 
 
+@FORMS_OF_SITES.cached
+def _redactor() -> Redactor:
+    return Redactor()  # one for all: the names of fields are the same in every entry
+
+
 def chained_entry(stream: str, before: Head, at: str, event: Event, by: str) -> Entry:
     """Return the entry of an event, without secrets, chained to the entry before it.
 
     Shape: the first of `house` also says that no stream is older than its notes, unless it lists those.
     """
-    body = body_of(event) if isinstance(event, OF_HASHES) else redacted(body_of(event))
+    body = body_of(event) if isinstance(event, OF_HASHES) else _redactor().value(body_of(event))
     if stream == HOUSE and not before.seq and not isinstance(event, OlderNoted):
         body[NONE_OLDER] = True
     seq, kind = before.seq + 1, kind_of(event)
