@@ -23,7 +23,7 @@ from bot.chat.document import (
     line,
     small,
 )
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import listed, one_line
 from bot.view.context import ClosingQuestion
 from bot.view.plan_words import SAID, PlanView, StepView
 from bot.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, Choice
@@ -45,9 +45,8 @@ def offer_blocks(plan: PlanView) -> Iterator[Block]:
     parts += [line(plan.proof)] if plan.proof else []
     parts += ends_blocks(replace(plan, ends=plan.ends_briefly), FEW_ENDS)  # the dialog names the containers
     if plan.moves:
-        named = "; ".join(one_line(row, 80) for row in plan.moves[:MOST_NAMED])
-        more = f"; and {len(plan.moves) - MOST_NAMED} more" if len(plan.moves) > MOST_NAMED else ""
-        parts.append(line(Bold(f"Work it moves ({len(plan.moves)}): "), f"{named}{more}."))
+        named = listed([one_line(row, 80) for row in plan.moves], MOST_NAMED, "; ")
+        parts.append(line(Bold(f"Work it moves ({len(plan.moves)}): "), f"{named}."))
     yield BlockGroup(tuple(parts))
     yield from (Paragraph(sentence, whole=True) for sentence in plan.also)  # a yes covers it too
     yield from small(" ".join([clipped(note, NOTE) for note in plan.notes if note != plan.proof][:MOST_NOTES]))

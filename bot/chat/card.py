@@ -6,7 +6,7 @@ and the buttons, on one screen of 390 × 844. The proof is in the thread, the co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bot.chat.blocks import (
@@ -60,6 +60,7 @@ from bot.view.words import (
     cause_words,
     joined,
     remainder_words,
+    series,
     trait_words,
     verdict_words,
     with_instants,
@@ -344,9 +345,6 @@ def _links_of_many(group: GroupView) -> Iterator[Block]:
     shared = [each for each in linked[0].links if all(each in view.links for view in group.incidents)] if linked else []
     rows: list[tuple[str, list[tuple[str, str]]]] = [("All", shared)]
     rows += [(view.node, [each for each in view.links if each not in shared]) for view in linked[:MOST_LINKED]]
-    named = ((Bold(f"{one_line(word, 60)}:"), " ", *list(_link_pieces(links))[1:]) for word, links in rows if links)
-    yield from map(Line, named)
-
-
-def _link_pieces(links: Iterable[tuple[str, str]]) -> Iterator[Styled]:
-    yield from (piece for name, address in links for piece in (" · ", Link(name, address)))
+    for word, links in rows:
+        if shown := series(" ", (Link(*each) for each in links), " · "):
+            yield line(Bold(f"{one_line(word, 60)}:"), *shown)

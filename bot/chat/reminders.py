@@ -15,7 +15,7 @@ from bot.domain.incident import Incident
 from bot.domain.policy import Policy, person_of
 from bot.domain.safe_text import listed, one_line
 from bot.domain.transitions import State
-from bot.view.words import Instant, Person, Piece, Sentence, in_chat
+from bot.view.words import Instant, Person, Piece, Sentence, in_chat, series
 
 MOST_NAMED = 5
 
@@ -35,8 +35,7 @@ class Reminder:
         verb = "wait" if len(self.waiting) > 1 else "waits"
         pieces: list[Piece] = [f"Half of the time is over, and {nodes} still {verb} for a decision, until "]
         pieces += [Instant(self.until), ". After that nothing is done, and it has to be checked again."]
-        for number, by in enumerate(_people_to_remind(self.waiting, policy)):
-            pieces += [", " if number else " Who may approve: ", Person(by)]
+        pieces += series(" Who may approve: ", map(Person, _people_to_remind(self.waiting, policy)))
         said: Sentence = tuple(pieces)
         return Document(said, (line(*said),))
 

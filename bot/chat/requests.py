@@ -16,7 +16,7 @@ from bot.domain.errors import InventoryError, UnknownNode, UsageError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line, redacted_line, redacted_text
 from bot.domain.selector import Selector, SelectorKind
-from bot.view.words import Channel, Styled
+from bot.view.words import Channel, series
 
 MOST_NODES = 100
 MOST_UNKNOWN = 8  # unknown names that get a sentence; the rest is counted
@@ -259,9 +259,7 @@ def unknown_words(asked: CheckRequest) -> str:
 
 def wrong_channel_words(channels: Collection[str]) -> Pieces:
     """Return the answer in a channel where checks may not be asked for."""
-    places: list[Styled] = []
-    for channel in sorted(channels):
-        places += [", " if places else " Ask in ", Channel(channel)]
+    places = series(" Ask in ", map(Channel, sorted(channels)))
     return ("Checks may not be asked for in this channel.", *places, ", or me in a direct message.")
 
 

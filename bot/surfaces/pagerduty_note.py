@@ -14,8 +14,8 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.view.context import NOTHING, ViewContext
 from bot.view.standing import choice_words
-from bot.view.view import GroupView, IncidentView, group_view, incident_view
-from bot.view.words import Sentence, joined, plain, severity_key, verdict_words
+from bot.view.view import GroupView, IncidentView, group_view, incident_view, view_severity_key
+from bot.view.words import NOT_READ, Sentence, joined, open_points, plain, verdict_words
 
 RECORD, MARK = "record ", "[zombie "  # what lines of ours begin with
 LIMIT = 1990  # characters; PagerDuty names no limit, and shows what is longer than 2,000 badly
@@ -96,7 +96,7 @@ def without_head(note: str) -> str:
 
 def facts(incidents: Sequence[Incident], context: ViewContext = NOTHING) -> Mapping[str, str]:
     """Return the values for custom fields, by the bot's names for them; the worst node stands for all."""
-    worst = min((incident_view(incident, context) for incident in incidents), key=_badness)
+    worst = min((incident_view(incident, context) for incident in incidents), key=view_severity_key)
     verdict = worst.verdict
     if verdict is None:
         return {}
@@ -146,18 +146,14 @@ def _evidence_lines(verdict: Verdict, *, is_over: bool) -> Iterator[str]:
     yield from (f"- {one_line(item.probe, 40)}: {one_line(item.says, LINE)}" for item in verdict.evidence)
     if verdict.lasting_fix and verdict.cause is not None and not is_over:  # its story names the fix that is owed
         yield f"Lasting fix: {one_line(verdict.lasting_fix, LINE)}"
-    if verdict.undecided:
-        yield "Undecided: " + one_line(", ".join(open_.cause for open_ in verdict.undecided), LINE)
-    if verdict.unread:
-        yield "Not read: " + one_line("; ".join(f"{item.probe} ({item.reason})" for item in verdict.unread), LINE)
-    for title, applies in (("Ruled out: ", True), ("Does not apply here: ", False)):
-        if names := ", ".join(out.cause for out in verdict.ruled_out if out.applies is applies):
-            yield title + one_line(names, LINE)
+    for title, rows in open_points(verdict):
+        named = [f"{name} ({says})" if title == NOT_READ else name for name, says in rows]
+        yield f"{title}: {one_line(', '.join(named), LINE)}"
 
 
 def _several_nodes_lines(group: GroupView) -> Iterator[str]:
     yield group.headline
-    worst = min(group.incidents, key=_badness)
+    worst = min(group.incidents, key=view_severity_key)
     if worst.verdict is not None and worst.verdict.evidence:
         yield f"{one_line(worst.node, 80)}: {one_line(worst.verdict.summary, LINE)}"
     yield from _to_do_lines(group)
@@ -172,10 +168,6 @@ def _to_do_lines(group: GroupView, story: Sentence = ()) -> Iterator[str]:
         yield f"→ {one_line(words, STORY)}"
     if group.choices:
         yield one_line(f"In {group.chat}: {choice_words(group.choices)}.", STORY)
-
-
-def _badness(view: IncidentView) -> tuple[int, int]:
-    return severity_key(view.severity, view.verdict.confidence if view.verdict is not None else None)
 
 
 def _fitting_lines(lines: Sequence[str], last: Sequence[str]) -> str:

@@ -53,9 +53,10 @@ class ViewContext:
     asks: tuple[ClosingQuestion, ...] = ()
     chat: str = "Slack"
 
-    def decides_until(self, incident: Incident) -> datetime | None:
-        """Return until when the incident's plan can be decided."""
-        return self._after_approval_time(incident.proposed_at)
+    def decides_until(self, *incidents: Incident) -> datetime | None:
+        """Return until when the incidents' plans can be decided, by the first that lapses."""
+        proposed = [incident.proposed_at for incident in incidents if incident.proposed_at is not None]
+        return self._after_approval_time(min(proposed, default=None))
 
     def begins_until(self, incident: Incident) -> datetime | None:
         """Return until when an approved plan may begin."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ from bot.domain.duration import span_words
 from bot.domain.events import StepFailed, StepSkipped, StepVerified
 from bot.domain.fence import journal_command
 from bot.domain.incident import Incident, StepRecord
-from bot.domain.safe_text import one_line, safe
+from bot.domain.safe_text import listed, one_line, safe
 from bot.domain.verdict import Evidence, Verdict
 from bot.response.incident_record import undoable
 from bot.view.before_after import unit_words
@@ -103,11 +104,10 @@ class PlanView:
     proof: str = ""
     offered_at: datetime | None = None
 
-    def ends_words(self, rows: int | None = None) -> str:
+    def ends_words(self, rows: int = sys.maxsize) -> str:
         """What ends, as sentences, all of it or its first rows; empty for a plan that ends nothing."""
-        more = 0 if rows is None else len(self.ends) - rows
-        shown = [*self.ends[:rows], *([f"and {more} more"] if more > 0 else [])]
-        return " ".join(filter(None, (f"Ends: {'; '.join(shown)}." if shown else "", self.ends_unread)))
+        shown = f"Ends: {listed(self.ends, rows, '; ')}." if self.ends else ""
+        return f"{shown} {self.ends_unread}".strip()
 
     @property
     def also(self) -> tuple[str, ...]:

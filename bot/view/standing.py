@@ -21,7 +21,17 @@ from bot.response.execution.watched_growth import watched_growth
 from bot.view.before_after import missing_proof
 from bot.view.context import ViewContext
 from bot.view.plan_words import BY_NAME, SAID, PlanView, PlanWords, end_words
-from bot.view.words import Group, Instant, Person, Piece, Sentence, in_chat, parse_leading_person, with_full_stop
+from bot.view.words import (
+    Group,
+    Instant,
+    Person,
+    Piece,
+    Sentence,
+    in_chat,
+    parse_leading_person,
+    series,
+    with_full_stop,
+)
 
 MOST_ASKERS = 3
 MOST_NAMED = 5  # approvers by name
@@ -119,10 +129,7 @@ def decision_sentence(incident: Incident) -> Sentence:
 def askers_sentence(group: Sequence[Incident]) -> Sentence:
     """Return which people of a chat asked, without a full stop; empty for alerts."""
     asked = dict.fromkeys(by for incident in group for by in incident.askers if in_chat(by))
-    pieces: list[Piece] = []
-    for by in list(asked)[:MOST_ASKERS]:
-        pieces += [", " if pieces else "Asked by ", Person(by)]
-    return tuple(pieces)
+    return series("Asked by ", map(Person, list(asked)[:MOST_ASKERS]))
 
 
 def approvals_sentence(group: Sequence[Incident], context: ViewContext) -> Sentence:
@@ -136,13 +143,12 @@ def approvals_sentence(group: Sequence[Incident], context: ViewContext) -> Sente
     if not context.policy.self_approval and any(incident.askers for incident in group):
         pieces += [f"{words} (not by ", *(asked[1:] or ("the person",))]
         words = " who asked)" if not asked else ", who asked)"
-    until = min((at for incident in group if (at := context.decides_until(incident)) is not None), default=None)
+    until = context.decides_until(*group)
     pieces += [words] if until is None else [f"{words} by ", Instant(until), ", or it lapses"]
     pieces += ["."]
     so_far = list({endorsement.by: None for incident in group for endorsement in incident.endorsements})
-    for number, by in enumerate(so_far[:MOST_NAMED]):
-        pieces += [", " if number else f" {len(so_far)} said yes so far: ", Person(by)]
-    return (*pieces, ".") if so_far else tuple(pieces)
+    said = series(f" {len(so_far)} said yes so far: ", map(Person, so_far[:MOST_NAMED]))
+    return (*pieces, *said, ".") if said else tuple(pieces)
 
 
 def is_last_yes(group: Sequence[Incident], context: ViewContext) -> bool:
@@ -155,7 +161,7 @@ def approval_dialog_words(group: Sequence[Incident], context: ViewContext) -> tu
     """Return the titles of a dialog and its button where a yes waits for others, and what becomes of it, until when."""
     if not group:
         return None, ()
-    until = min((at for incident in group if (at := context.decides_until(incident)) is not None), default=None)
+    until = context.decides_until(*group)
     read = "The node is read again first: if it" if len(group) == 1 else "Each node is read again first: if one"
     left = "nothing runs" if len(group) == 1 else "nothing runs there"
     last = (
@@ -179,10 +185,7 @@ def approvers_sentence(context: ViewContext) -> Sentence:
     named += [Person(who) for who in by_name[:MOST_NAMED]]
     if len(by_name) < len(policy.approvers):
         named.append("the terminal approvers")
-    pieces: list[Piece] = []
-    for piece in named or ["nobody: [policy] names no approvers"]:
-        pieces += [", " if pieces else "Who may approve: ", piece]
-    return (*pieces, ".")
+    return (*series("Who may approve: ", named or ["nobody: [policy] names no approvers"]), ".")
 
 
 def _approvals_needed(group: Sequence[Incident]) -> int:

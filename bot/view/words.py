@@ -25,6 +25,7 @@ PROFILE_SETTLES = (  # it takes a press of a button, by whoever may ask for a ch
     "needs no approval."
 )
 UNUSUAL = "Look here first: "
+UNDECIDED, NOT_READ = "Undecided", "Not read"  # what a verdict leaves open
 BRAKED = "Braked: "  # begins why something waits for the brake
 _TIME = re.compile(
     r"(?:(?<![\d-])(20\d\d-[01]\d-[0-3]\d) |(?<!-\d\d ))(?<![\d:.])([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d))? UTC\b",
@@ -144,8 +145,8 @@ def mute_words(verdict: Verdict) -> tuple[Sentence, ...]:
 def open_points(verdict: Verdict) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
     """Yield what a verdict leaves open, ruled out, and found unusual beside its cause: a title, and rows of names."""
     for title, rows in (
-        ("Undecided", [(each.cause, each.says_beside(verdict.unread)) for each in verdict.undecided]),
-        ("Not read", [(each.probe, each.reason) for each in verdict.unread]),
+        (UNDECIDED, [(each.cause, each.says_beside(verdict.unread)) for each in verdict.undecided]),
+        (NOT_READ, [(each.probe, each.reason) for each in verdict.unread]),
         ("Ruled out", [(each.cause, each.because) for each in verdict.ruled_out if each.applies]),
         ("Does not apply here", [(each.cause, each.because) for each in verdict.ruled_out if not each.applies]),
         ("Unusual", [(each.name, each.beside) for each in verdict.unusual if verdict.cause is not None]),
@@ -272,6 +273,7 @@ class Channel:
 Piece: TypeAlias = str | Person | Group | Instant | Bold
 Styled: TypeAlias = Piece | Code | Link | Channel
 Sentence: TypeAlias = tuple[Piece, ...]
+P = TypeVar("P", bound=Styled)
 
 
 def in_chat(by: str) -> bool:
@@ -301,6 +303,17 @@ def joined(sentences: Iterable[Sentence]) -> Sentence:
         if sentence:
             pieces += [" "] * bool(pieces) + list(sentence)
     return tuple(pieces)
+
+
+def series(lead: str, pieces: Iterable[P], between: str = ", ") -> tuple[P | str, ...]:
+    """Return pieces one after another, behind words that lead to them; nothing where there are no pieces.
+
+    Example:
+    >>> plain(series("Asked by ", (Person("terminal:ann"), Person("terminal:bob")))), series("Asked by ", ())
+    ('Asked by terminal:ann, terminal:bob', ())
+    """
+    found = [each for piece in pieces for each in (between, piece)]
+    return (lead, *found[1:]) if found else ()
 
 
 def parse_leading_person(words: str, before: str = "") -> Sentence:

@@ -19,9 +19,12 @@ from bot.view.plan_words import StepView
 from bot.view.standing import nothing_done_words
 from bot.view.view import IncidentView, incident_view, is_alarm
 from bot.view.words import (
+    NOT_READ,
+    UNDECIDED,
     Instant,
     Person,
     Sentence,
+    open_points,
     plain,
     rights_hint,
     trait_words,
@@ -118,26 +121,10 @@ def why(data: ReportData) -> Section:
     return Section("Why this verdict", parts, folded=True)
 
 
-def open_causes(view: IncidentView) -> Section:
-    """Causes that could be neither confirmed nor ruled out."""
-    verdict = view.verdict
-    found = [(each.cause, each.says_beside(verdict.unread)) for each in verdict.undecided] if verdict else ()
-    return Section("Undecided", (Points(_points_of(found)),))
-
-
-def ruled_out(view: IncidentView, *, applies: bool = True) -> Section:
-    """Causes that the readings speak against, or those that do not apply to this node."""
-    found = () if view.verdict is None else (each for each in view.verdict.ruled_out if each.applies is applies)
-    title = "Ruled out" if applies else "Does not apply here"
-    return Section(title, (Points(_points_of((each.cause, each.because) for each in found)),), folded=True)
-
-
-def unread(view: IncidentView) -> Section:
-    """What was not read; it never counts as healthy."""
-    found = view.verdict.unread if view.verdict is not None else ()
-    hint = rights_hint(found)
-    points = Points(_points_of((each.probe, each.reason) for each in found))
-    return Section("Not read", (points, *((paragraph(hint),) if hint else ())))
+def left_open(view: IncidentView) -> Iterator[Section]:
+    """What the verdict leaves open, and what it rules out; what was not read never counts as healthy."""
+    for title, rows in open_points(view.verdict) if view.verdict is not None else ():
+        yield Section(title, (Points(_points_of(rows)),), folded=title not in (UNDECIDED, NOT_READ))
 
 
 def approvals(data: ReportData) -> Section:

@@ -36,13 +36,15 @@ def test_verdict_comes_with_its_evidence_and_what_is_wanted() -> None:
     assert text.endswith("[zombie 7k3m9x2qpv]")
 
 
-def test_muted_cause_is_told_as_muted() -> None:
+def test_muted_cause_is_told_as_muted_beside_what_is_left_open() -> None:
     incident = of_page(PAGE, State.TRIAGED)
     assert incident.triage is not None
     muted = replace(incident, triage=replace(incident.triage, verdict=replace(MUTED, node=incident.node)))
     text = note(muted)
     assert text.splitlines()[0].endswith("leaked-memory-cgroups (confirmed, muted)")
     assert "is muted until 2026-11-29 12:00 UTC by terminal:ann: replaced." in text
+    for left in ("Undecided: io-stall", "Not read: containers (permission denied)", "Ruled out: cpu-steal"):
+        assert left in text.splitlines()
 
 
 def test_nothing_is_said_before_there_is_something_to_say() -> None:

@@ -166,7 +166,7 @@ def test_what_people_ask_first_stands_open_and_what_only_proves_it_is_folded_bel
         "Undecided",
         "Not read",
     ]
-    titles = ["Why this verdict", "Ruled out", "The node&#x27;s own lines", "Kept before the reboot", "Record"]
+    titles = ["Ruled out", "Why this verdict", "The node&#x27;s own lines", "Kept before the reboot", "Record"]
     assert re.findall(r"<summary><h2>(.*?)</h2></summary>", f"<details>{folded}") == titles
     assert "<pre>" not in opened.split('id="evidence"')[1]
 
