@@ -10,7 +10,7 @@ from bot.chat.document import clipped
 from bot.domain.safe_text import safe
 from bot.domain.verdict import Status, Verdict
 from bot.view.heat_strip import heat_strip
-from bot.view.plan_words import BY_NAME, PlanWords
+from bot.view.plan_words import BY_NAME, PlanView, PlanWords
 from bot.view.words import cause_words, open_points, plain, rights_hint, status_counts, trait_words, verdict_words
 
 _COLOURS = {
@@ -80,59 +80,46 @@ def _verdict_lines(verdict: Verdict, width: int, colour: bool, words: PlanWords,
     yield headline(verdict, colour)
     for said in verdict_words(verdict):
         yield from wrapped(plain(said), width, "  ")
-    if verdict.evidence:
-        yield from _section("Evidence")
-        for item in verdict.evidence:
-            yield from wrapped(f"{item.probe}: {item.says}", width, "    ", first="  - ")
-            for line in item.source:
-                yield "      | " + _clip_to_proof(safe(line).expandtabs(4), item.says, width - 8)
-    if own := [each for each in verdict.unusual if each.lines]:
-        yield from _section("What is unusual, in the node's own lines")
-        for each in own:
-            yield from wrapped(each.name, width, "    ", first="  - ")
-            yield from (f"      | {clipped(safe(line), width - 8)}" for line in each.lines)
+    yield from _section("Evidence", [(item.probe, item.says, item.source) for item in verdict.evidence], width)
+    own = [(each.name, "", each.lines) for each in verdict.unusual if each.lines]
+    yield from _section("What is unusual, in the node's own lines", own, width)
     if verdict.heat is not None:
-        yield from _section(f"Cores, by {verdict.heat.what}")
+        yield from ("", f"  Cores, by {verdict.heat.what}")
         yield from (f"    {line}" for line in heat_strip(verdict.heat, width - 4))
         yield from wrapped(verdict.heat.words, width, "    ")
     if verdict.suspects:
-        yield from _section("Suspected")
-        yield from wrapped(", ".join(verdict.suspects), width, "    ", first="  - ")
+        yield from _section("Suspected", [("", ", ".join(verdict.suspects), ())], width)
     if verdict.plan is not None:
-        yield from _section(helps)
-        plan = words.view(verdict.plan)
-        for row in plan.ends:
-            yield from wrapped(row, width, "         ", first="     ends ")
-        if plan.ends_unread:
-            yield from wrapped(plan.ends_unread, width, "     ")
-        for step in plan.steps:
-            yield f"  {step.number}. {step.words}"
-            if step.impact != step.words:
-                yield from wrapped(f"{step.impact}.", width, "     ")
-            for command in step.commands:
-                yield f"       {safe(command)}"  # whole, however wide: people copy it
-        for note in verdict.plan.notes:
-            yield from wrapped(note, width, "     ")
-        if verdict.plan.lasting_fix:
-            yield from wrapped(f"Lasting fix: {verdict.plan.lasting_fix}", width, "     ")
-        yield f"     Plan {verdict.plan.digest[:16]}"
+        yield from ("", f"  {helps}", *_plan_lines(words.view(verdict.plan), width))
     elif verdict.lasting_fix and verdict.cause is not None:
-        yield from _section("What would help")
-        yield from wrapped(verdict.lasting_fix, width, "    ", first="  - ")
+        yield from _section("What would help", [("", verdict.lasting_fix, ())], width)
     if hint := rights_hint(verdict.unread):
-        yield ""
-        yield from wrapped(hint, width, "    ", first="  → ")
+        yield from ("", *wrapped(hint, width, "    ", first="  → "))
     for title, rows in open_points(verdict):
-        yield from _section(title)
-        for name, says in rows:
-            yield from wrapped(f"{name}: {says}", width, "    ", first="  - ")
+        yield from _section(title, [(name, says, ()) for name, says in rows], width)
     about = trait_words(verdict.snapshot)
-    yield ""
-    yield from wrapped(f"{about} · " * bool(about) + verdict.took_words, width, "  ")
+    yield from ("", *wrapped(f"{about} · " * bool(about) + verdict.took_words, width, "  "))
 
 
-def _section(title: str) -> Sequence[str]:
-    return ("", f"  {title}")
+def _section(title: str, rows: Sequence[tuple[str, str, Sequence[str]]], width: int) -> Iterator[str]:
+    """A title, and below it each row: its name, what is said of it, and the node's own lines; nothing without rows."""
+    yield from ("", f"  {title}") if rows else ()
+    for name, says, lines in rows:
+        yield from wrapped(": ".join(filter(None, (name, says))), width, "    ", first="  - ")
+        yield from (f"      | {_clip_to_proof(safe(line).expandtabs(4), says, width - 8)}" for line in lines)
+
+
+def _plan_lines(plan: PlanView, width: int) -> Iterator[str]:
+    for row in plan.ends:
+        yield from wrapped(row, width, "         ", first="     ends ")
+    yield from wrapped(plan.ends_unread, width, "     ")
+    for step in plan.steps:
+        yield f"  {step.number}. {step.words}"
+        yield from wrapped(f"{step.impact}.", width, "     ") if step.impact != step.words else ()
+        yield from (f"       {safe(command)}" for command in step.commands)  # whole, however wide: people copy it
+    for note in (*plan.notes, f"Lasting fix: {plan.lasting_fix}" if plan.lasting_fix else ""):
+        yield from wrapped(note, width, "     ")
+    yield f"     Plan {plan.digest[:16]}"
 
 
 def _clip_to_proof(line: str, says: str, width: int) -> str:
