@@ -7,6 +7,7 @@ Format: https://prometheus.io/docs/instrumenting/exposition_formats/ and OpenMet
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -125,20 +126,16 @@ class Metrics:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         ProcessCollector(registry=self.registry)  # memory, processor time and open files of the bot itself
         self._own.build.info({"version": version})
-        for status in Status:  # starts at 0, so that rate() sees the first event
-            self._own.checks.labels(status.value)
-        for ending in WAVE_TURNS:
-            self._own.wave_turns.labels(ending)
-        for action in actions:
-            for outcome in STEP_OUTCOMES:
-                self._own.steps.labels(action, outcome)
-        for kind in SWEEP_KINDS:
-            for ended in SWEEP_ENDINGS:
-                self._own.sweeps.labels(kind, ended)
-        for came in SWEPT_NODES:
-            self._own.sweep_nodes.labels(came)
-        for what in SWEEP_NEWS:
-            self._own.sweep_news.labels(what)
+        for counter, *labels in (
+            (self._own.checks, tuple(Status)),
+            (self._own.wave_turns, WAVE_TURNS),
+            (self._own.steps, tuple(actions), STEP_OUTCOMES),
+            (self._own.sweeps, SWEEP_KINDS, SWEEP_ENDINGS),
+            (self._own.sweep_nodes, SWEPT_NODES),
+            (self._own.sweep_news, SWEEP_NEWS),
+        ):
+            for words in itertools.product(*labels):
+                counter.labels(*words)  # starts at 0, so that rate() sees the first event
 
     def heard(self, event: str, fields: Mapping[str, Any]) -> None:
         """Count what a log line reports."""
