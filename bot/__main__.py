@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.domain.errors import LedgerError, UnknownIncident, UsageError
+from bot.domain.errors import LedgerError, Refused, UnknownIncident, UsageError, ZombieError
 
 if TYPE_CHECKING:
     from bot.app.extras import ExtrasInForce
@@ -69,7 +69,7 @@ class _Version(argparse.Action):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit status."""
     from bot.app.extras import extras_in_force
-    from bot.commands.parser import as_called, program_as_called
+    from bot.commands.parser import program_as_called
     from bot.commands.terminal_login import complete
 
     _open_closed_streams()
@@ -97,15 +97,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             check_address(os.environ)
         status: int = arguments.run(arguments)
         sys.stdout.flush()  # here, so that a failed write is reported too
-    except (UsageError, LedgerError) as error:
-        from bot.domain.safe_text import redacted_text, safe
-
-        # A sentence may name a file, or quote a setting or a case that came from a stranger.
-        print(f"zombie: {redacted_text(safe(as_called(error.sentence, command)))}", file=sys.stderr)
-        lists = "zombie incidents lists them." if isinstance(error, UnknownIncident) else ""
-        if try_next := error.try_next or lists:
-            print(f"        {safe(as_called(try_next, command))}", file=sys.stderr)
-        return 2
+    except (UsageError, LedgerError, Refused) as error:
+        return _say_why_not(error, command)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader of the output left, as in `zombie … | head`
@@ -126,6 +119,20 @@ def _open_closed_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
+
+
+def _say_why_not(error: ZombieError, command: str) -> int:
+    """Say why it is not done and what to try, a refusal with its name; return the exit status."""
+    from bot.commands.parser import as_called
+    from bot.domain.safe_text import redacted_text, safe
+
+    named = f"{error.name}: " if isinstance(error, Refused) else ""
+    # A sentence may name a file, or quote a setting or a case that came from a stranger.
+    print(f"zombie: {named}{redacted_text(safe(as_called(error.sentence, command)))}", file=sys.stderr)
+    lists = "zombie incidents lists them." if isinstance(error, UnknownIncident) else ""
+    if try_next := error.try_next or lists:
+        print(f"        {safe(as_called(try_next, command))}", file=sys.stderr)
+    return 1 if isinstance(error, Refused) else 2
 
 
 def _failed(error: Exception) -> int:

@@ -104,19 +104,17 @@ def run_verify(arguments: argparse.Namespace) -> int:
         noted = [*arguments.head, *(posted.heads if posted is not None else ())]
         found = audit(database, noted, seat_values(arguments.extras.on, "follows"))
     counted = f"{found.entries} entries, {found.incidents} incident{'s' * (found.incidents != 1)}"
-    for broken in found.broken:
-        print(one_line(f"broken: {broken}", 600))
+    lines = [f"broken: {broken}" for broken in found.broken]
     if posted is not None:
-        print(f"heads in Slack: {len(posted.heads)} compared")
-        for channel, why in posted.unread.items():
-            print(one_line(f"not read in Slack: {channel} ({why})", 600))
-        for unfit in posted.unfit:
-            print(one_line(f"not compared: {unfit}", 600))
+        lines.append(f"heads in Slack: {len(posted.heads)} compared")
+        lines += [f"not read in Slack: {channel} ({why})" for channel, why in posted.unread.items()]
+        lines += [f"not compared: {unfit}" for unfit in posted.unfit]
+    lines += [f"not read: {unread}" for unread in found.unread]
+    for line in lines:
+        print(one_line(line, 600))
     if found.gone:
         counts = f"{found.gone} entr{'y names' if found.gone == 1 else 'ies name'}"
         print(f"not kept: what nodes said, which {counts}", file=sys.stderr)
-    for unread in found.unread:
-        print(one_line(f"not read: {unread}", 600))
     if found.broken:
         print(f"{len(found.broken)} broken of {counted}")
         return 1

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.commands import options, terminal_approval
-from bot.domain.errors import Refused
 
 if TYPE_CHECKING:
     from bot.domain.entry import Entry
@@ -50,7 +49,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
+    """Run the command and return its exit status. Raises: Refused."""
     from bot.commands import open_record
     from bot.ledger import Ledger
     from bot.ledger.health import holds_ledger, is_served
@@ -70,10 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
             from bot.app.policy_settings import policy_as_written
 
             policy = policy_as_written(options.settings(arguments))
-            try:
-                asyncio.run(braking.set_brake(policy, stores.ledger, approval, on=arguments.verb == "on"))
-            except Refused as no:
-                return terminal_approval.say_refused(no)
+            asyncio.run(braking.set_brake(policy, stores.ledger, approval, on=arguments.verb == "on"))
         _print_brake(arguments, Ledger(stores.database).brake_pull.now(), was_there, is_served(stores.database))
     return 0
 

@@ -45,19 +45,16 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.app.terminal_progress import terminal_width
     from bot.domain.doctor_finding import all_well
     from bot.settings import database_url
-    from bot.surfaces.doctor_report import examination_document, examination_text
+    from bot.surfaces.doctor_report import examination_body, examination_text
 
-    settings = options.settings(arguments)
-    known = options.inventory(arguments, settings)
+    settings, known = options.site(arguments)
     url = database_url(arguments.environ)
 
     async def examine() -> int:
         doctor = Doctor(settings, known, url, arguments.environ, arguments.nodes, extras=arguments.extras)
         found = await doctor.examined()
-        if arguments.json:
-            print(examination_document(found))
-        else:
-            print(examination_text(found, terminal_width(), options.wants_colour(arguments)), end="")
+        text = examination_text(found, terminal_width(), options.wants_colour(arguments))
+        options.print_result(arguments, examination_body(found), text)
         return 0 if all_well(found) else 1
 
     return asyncio.run(examine())

@@ -40,7 +40,7 @@ def run_list(arguments: argparse.Namespace) -> int:
 
     options.escape_unencodable_output()
     summaries = open_record.incidents(arguments.environ, arguments.open)
-    print(options.as_json(incidents_body(summaries)) + "\n" if arguments.json else incidents_text(summaries), end="")
+    options.print_result(arguments, incidents_body(summaries), incidents_text(summaries))
     return 0
 
 
@@ -58,9 +58,6 @@ def run_show(arguments: argparse.Namespace) -> int:
     entries = open_record.story(arguments.environ, open_record.complete_id(arguments.environ, arguments.id))
     incident = fold(entries)
     with impossible_on_error(f"Incident {incident.id} cannot be shown"):
-        if arguments.json:
-            text = options.as_json(incident_body(incident, entries)) + "\n"
-        else:
-            text = incident_text(incident, entries, context=ViewContext(words=options.plan_words()))
-    print(text, end="")
+        text = incident_text(incident, entries, context=ViewContext(words=options.plan_words()))
+        options.print_result(arguments, incident_body(incident, entries), text)
     return 0

@@ -103,24 +103,22 @@ def _list_mutes(arguments: argparse.Namespace) -> int:
     if arguments.lasts is not None or arguments.reason is not None:
         raise UsageError("Which cause, and on which nodes?", "zombie mute CAUSE SELECTOR --for 7d --reason TEXT")
     found = muted_now(arguments)
-    if arguments.json:
-        rows = [
-            {
-                "cause": mute.cause,
-                "selector": mute.selector,
-                "until": instant_text(mute.until),
-                "reason": mute.reason,
-                "by": mute.by,
-            }
-            for mute in found
-        ]
-        print(options.as_json({"mutes": rows}))
-        return 0
-    for mute in found:
-        until = f"{mute.until:%Y-%m-%d %H:%M} UTC"
-        print(f"{mute.cause} on {mute.selector} until {until}, by {one_line(mute.by, 80)}: {one_line(mute.reason)}")
-    if not found:
-        print("Nothing is muted.")
+    rows = [
+        {
+            "cause": mute.cause,
+            "selector": mute.selector,
+            "until": instant_text(mute.until),
+            "reason": mute.reason,
+            "by": mute.by,
+        }
+        for mute in found
+    ]
+    lines = [
+        f"{mute.cause} on {mute.selector} until {mute.until:%Y-%m-%d %H:%M} UTC, by {one_line(mute.by, 80)}: "
+        f"{one_line(mute.reason)}"
+        for mute in found
+    ]
+    options.print_result(arguments, {"mutes": rows}, "\n".join(lines) or "Nothing is muted.")
     return 0
 
 

@@ -140,6 +140,11 @@ def as_json(document: Any) -> str:
     return json.dumps(safe_value(document), ensure_ascii=not is_utf8, indent=2)
 
 
+def print_result(arguments: argparse.Namespace, body: Any, text: str) -> None:
+    """Print what a command found: as JSON where that is asked for, else as text."""
+    print(as_json(body) if arguments.json else text.rstrip("\n"))
+
+
 def plan_words() -> PlanWords:
     """Return the words for plans of all actions; loads them."""
     from bot.actions import ACTIONS
@@ -213,6 +218,15 @@ def inventory(arguments: argparse.Namespace, settings: Settings) -> Inventory:
         if status.complaint:
             print(f"inventory: {listing_words(status, now())}", file=sys.stderr)
     return known
+
+
+def site(arguments: argparse.Namespace) -> tuple[Settings, Inventory]:
+    """Return the settings and the inventory in force.
+
+    Raises: as `settings` and `inventory`.
+    """
+    found = settings(arguments)
+    return found, inventory(arguments, found)
 
 
 def wants_colour(arguments: argparse.Namespace) -> bool:

@@ -7,7 +7,7 @@ import asyncio
 from pathlib import Path
 
 from bot.commands import options, terminal_approval
-from bot.domain.errors import Refused, UsageError
+from bot.domain.errors import UsageError
 
 _EXIT_CODES = """exit status:
   0  the node is free; which incident held it, and why that cannot go on, is on stdout and on record
@@ -44,7 +44,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status.
 
-    Raises: UsageError when the approver or the reason is missing; LedgerUnavailable when there is no ledger.
+    Raises: UsageError when the approver or the reason is missing; LedgerUnavailable when there is no ledger; Refused.
     """
     from bot.actions import ACTIONS
     from bot.app.policy_settings import policy_as_written
@@ -57,9 +57,6 @@ def run(arguments: argparse.Namespace) -> int:
     approval = terminal_approval.approval(arguments.environ, arguments.approve_as, arguments.reason)
     policy = policy_as_written(options.settings(arguments))
     with open_record.stores(arguments.environ) as stores:
-        try:
-            done = asyncio.run(NodeReleaser(policy, stores.ledger, ACTIONS).release(arguments.node, approval))
-        except Refused as no:
-            return terminal_approval.say_refused(no)
+        done = asyncio.run(NodeReleaser(policy, stores.ledger, ACTIONS).release(arguments.node, approval))
     print(f"{done.node} is free. Incident {done.incident} held it, and cannot go on: {done.because}.")
     return 0

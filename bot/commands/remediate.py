@@ -10,7 +10,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from bot.commands import options, terminal_approval
-from bot.domain.errors import AlreadyDecided, LedgerUnavailable, Refused, UnknownIncident, UsageError
+from bot.commands.watch import print_new_entries
+from bot.domain.errors import AlreadyDecided, LedgerUnavailable, UnknownIncident, UsageError
 
 if TYPE_CHECKING:
     from bot.app.acting import Acting
@@ -75,7 +76,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status.
 
-    Raises: UnknownIncident when there is no such incident; UsageError when the approver or the reason is missing.
+    Raises: UnknownIncident when there is no such incident; UsageError without an approver or a reason; Refused.
     """
     from bot.app.acting import acting
     from bot.commands import open_record
@@ -83,15 +84,12 @@ def run(arguments: argparse.Namespace) -> int:
     lacks = [f"--{name.replace('_', '-')}" for name in ("approve_as", "reason") if getattr(arguments, name) is None]
     if lacks and not arguments.cancel:
         raise UsageError(f"A decision needs {' and '.join(lacks)}.", "zombie remediate --help")
-    settings = options.settings(arguments)
-    known = options.inventory(arguments, settings)
+    settings, known = options.site(arguments)
     approval = terminal_approval.approval(arguments.environ, arguments.approve_as, arguments.reason or "")
     with open_record.stores(arguments.environ, extras=arguments.extras.serving) as stores:
         parts = acting(settings, known, stores.ledger, arguments.environ, arguments.validation, cases=stores.cases)
         try:
             incident = asyncio.run(_decide_and_execute(parts, stores.ledger, arguments, approval))
-        except Refused as no:
-            return terminal_approval.say_refused(no)
         except (KeyboardInterrupt, BrokenPipeError):  # Ctrl-C; the reader of the output left, as in `… | head`
             print(f"zombie: interrupted; a running `zombie serve` goes on with {arguments.id}.", file=sys.stderr)
             again = f"Without one: the same command again, in {_SILENT.total_seconds():g} s if it had begun."
@@ -110,7 +108,7 @@ async def _decide_and_execute(
     try:
         decided = await _apply_decision(parts, ledger, arguments, approval)
         if decided is not None:
-            await _print_new_entries(parts, decided.id, shown)
+            await print_new_entries(parts.responder.record, decided.id, shown)
         if decided is not None and decided.state == "proposed" and decided.proposal is not None:
             approvals = f"{len(decided.endorsements)} of {decided.approvals_needed}"
             print(f"{approvals} have said yes; it begins after the last yes.")
@@ -166,7 +164,7 @@ async def _advance_and_print(parts: Acting, incident_id: str, shown: int) -> Inc
     while True:
         try:
             again = await parts.remediation.advance(incident_id)
-            incident = await _print_new_entries(parts, incident_id, shown)
+            incident = await print_new_entries(parts.responder.record, incident_id, shown)
         except LedgerUnavailable as error:
             print(f"zombie: {error.sentence}", file=sys.stderr)
             await asyncio.sleep(1)
@@ -179,18 +177,6 @@ async def _advance_and_print(parts: Acting, incident_id: str, shown: int) -> Inc
             if waits_for:
                 print(f"  … {waits_for}", flush=True)
         await asyncio.sleep(min(again.after.total_seconds(), LONGEST_WAIT_SECONDS))
-
-
-async def _print_new_entries(parts: Acting, incident_id: str, shown: int) -> Incident:
-    """Print the new entries, and return the incident."""
-    from bot.domain.fold import fold
-    from bot.surfaces.incidents import entry_line, plan_of
-
-    entries = await parts.responder.record.entries(incident_id)
-    incident = fold(entries)
-    for entry in entries[shown:]:
-        print(entry_line(entry, options.plan_words(), plan_of(incident)), flush=True)
-    return incident
 
 
 async def _was_interrupted(parts: Acting, ledger: Ledger, incident_id: str, approval: Approval) -> bool:

@@ -65,8 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     named, route, own = named_nodes_and_route(
         alarm, parsed.signals, rules, options.inventory(arguments, settings).nodes
     )
-    document = _route_document(alarm, named, route, own)
-    print(options.as_json(document) if arguments.json else _route_text(alarm, named, route, own))
+    body = _route_body(alarm, named, route, own)
+    options.print_result(arguments, body, _route_text(alarm, named, route, own))
     return 0
 
 
@@ -80,7 +80,7 @@ def _read_file(file: str) -> bytes:
     return raw
 
 
-def _route_document(alarm: AlertGroup, named: NamedNodes, route: Route, own: Mapping[str, Route]) -> dict[str, Any]:
+def _route_body(alarm: AlertGroup, named: NamedNodes, route: Route, own: Mapping[str, Route]) -> dict[str, Any]:
     return {
         "alert": {
             "source": alarm.source,

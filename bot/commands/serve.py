@@ -28,6 +28,5 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.app.service import serve
     from bot.settings import database_url
 
-    settings = options.settings(arguments)
-    known = options.inventory(arguments, settings)
+    settings, known = options.site(arguments)
     return serve(settings, known, database_url(arguments.environ), arguments.environ, arguments.extras.serving)

@@ -1,15 +1,13 @@
-"""Decisions from the terminal: the approver's name, and how a refusal is printed."""
+"""Decisions from the terminal: who makes them, under which name."""
 
 from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bot.domain.errors import Refused
     from bot.domain.policy import Approval
 
 
@@ -21,16 +19,6 @@ def approval(environment: Mapping[str, str], claimed: str | None, reason: str) -
     login = terminal_user(environment)
     by = f"terminal:{claimed}" if claimed else login
     return Approval(by, reason, os_user=login.removeprefix("terminal:"))
-
-
-def say_refused(no: Refused) -> int:
-    """Print the refusal's name and reason, and return the exit status."""
-    from bot.domain.safe_text import redacted_text, safe
-
-    print(f"zombie: {no.name}: {safe(redacted_text(no.sentence))}", file=sys.stderr)
-    if no.try_next:
-        print(f"        {safe(no.try_next)}", file=sys.stderr)
-    return 1
 
 
 def name(text: str) -> str:

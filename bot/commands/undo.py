@@ -7,7 +7,6 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from bot.commands import options, terminal_approval
-from bot.domain.errors import Refused
 
 if TYPE_CHECKING:
     from bot.app.acting import Acting
@@ -55,21 +54,17 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status.
 
-    Raises: UnknownIncident for an unknown id.
+    Raises: UnknownIncident for an unknown id; Refused.
     """
     from bot.app.acting import acting
     from bot.commands import open_record
     from bot.surfaces.incidents import entry_line
 
-    settings = options.settings(arguments)
-    known = options.inventory(arguments, settings)
+    settings, known = options.site(arguments)
     approval = terminal_approval.approval(arguments.environ, arguments.claimed, arguments.reason)
     with open_record.stores(arguments.environ, extras=arguments.extras.serving) as stores:
         parts = acting(settings, known, stores.ledger, arguments.environ)
-        try:
-            opened, entries = asyncio.run(_open_undo(parts, stores.ledger, arguments.id, approval))
-        except Refused as no:
-            return terminal_approval.say_refused(no)
+        opened, entries = asyncio.run(_open_undo(parts, stores.ledger, arguments.id, approval))
     for entry in entries:
         print(entry_line(entry, options.plan_words()))
     print(f"Incident {opened.id}: another person has to approve it with")

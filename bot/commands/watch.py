@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from typing import TYPE_CHECKING
 
 from bot.commands import options
+
+if TYPE_CHECKING:
+    from bot.domain.incident import Incident
+    from bot.response.incident_record import IncidentRecord
 
 _EVERY_SECONDS = 0.5
 
@@ -35,21 +40,31 @@ def run(arguments: argparse.Namespace) -> int:
     with open_record.stores(arguments.environ) as stores:
 
         async def watch() -> None:
-            from bot.domain.fold import fold
             from bot.response.incident_record import IncidentRecord
-            from bot.surfaces.incidents import entry_line, plan_of
 
-            incidents, words, shown = IncidentRecord(stores.ledger), options.plan_words(), 0
+            record, shown = IncidentRecord(stores.ledger), 0
             while True:
-                entries = await incidents.entries(incident_id)
-                incident = fold(entries)
-                for entry in entries[shown:]:
-                    print(entry_line(entry, words, plan_of(incident)), flush=True)
-                shown = len(entries)
+                incident = await print_new_entries(record, incident_id, shown)
                 if incident.ended:
                     print(f"{incident.id} is {incident.state}", flush=True)
                     return
+                shown = incident.seq
                 await asyncio.sleep(_EVERY_SECONDS)
 
         asyncio.run(watch())
     return 0
+
+
+async def print_new_entries(record: IncidentRecord, incident_id: str, shown: int) -> Incident:
+    """Print what an incident's record has beyond so many entries, a line each, and return the incident.
+
+    Raises: UnknownIncident; LedgerError.
+    """
+    from bot.domain.fold import fold
+    from bot.surfaces.incidents import entry_line, plan_of
+
+    entries = await record.entries(incident_id)
+    incident = fold(entries)
+    for entry in entries[shown:]:
+        print(entry_line(entry, options.plan_words(), plan_of(incident)), flush=True)
+    return incident

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 from bot.domain.doctor_finding import DoctorFinding, Mark, all_well
 from bot.domain.safe_text import one_line, redacted_line, redacted_text
@@ -42,8 +42,8 @@ def examination_text(examined: Sequence[DoctorFinding], width: int = 80, colour:
     return "\n".join((*lines, "", last)) + "\n"
 
 
-def examination_document(examined: Sequence[DoctorFinding]) -> str:
-    """Return the whole document as text."""
+def examination_body(examined: Sequence[DoctorFinding]) -> dict[str, Any]:
+    """Return the whole document as JSON values."""
     rows = [
         {
             "name": _redacted_line(item.name),
@@ -53,7 +53,7 @@ def examination_document(examined: Sequence[DoctorFinding]) -> str:
         }
         for item in examined
     ]
-    return json.dumps({"schema": SCHEMA_VERSION, "well": all_well(examined), "examined": rows}, indent=2)
+    return {"schema": SCHEMA_VERSION, "well": all_well(examined), "examined": rows}
 
 
 def _redacted_line(text: str) -> str:

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.commands import options, terminal_approval
-from bot.domain.errors import Refused, Unreachable, UsageError
+from bot.commands import options
+from bot.domain.errors import Unreachable, UsageError
 
 if TYPE_CHECKING:
     from bot.extras.captures.capture_fold import RollingCapture
@@ -80,7 +80,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status.
 
-    Raises: UsageError for values that no sudoers line can allow, and for an unknown capture.
+    Raises: UsageError for values that no sudoers line can allow, and for an unknown capture; Refused.
     """
     from bot.commands import open_record
     from bot.domain.errors import CannotRead
@@ -99,8 +99,6 @@ def run(arguments: argparse.Namespace) -> int:
             watch = rolling_watch(settings, stores.database, arguments.environ, stores.cases, null_log)
             asyncio.run(arguments.does(arguments, watch))
             return 0
-    except Refused as no:
-        return terminal_approval.say_refused(no)
     except (CannotRead, Unreachable) as no:
         print(f"zombie: {no.sentence.rstrip('.')}. {no.try_next}".rstrip(), file=sys.stderr)
         return 4 if isinstance(no, Unreachable) else 3
@@ -132,23 +130,16 @@ async def _list(arguments: argparse.Namespace, watch: RollingWatch) -> None:
 def _print_list(arguments: argparse.Namespace, captures: list[RollingCapture]) -> None:
     from bot.extras.captures.words import document, line
 
-    if arguments.json:
-        print(options.as_json({"captures": [document(rolling) for rolling in captures]}))
-        return
-    for rolling in captures:
-        print(line(rolling))
-    if not captures:
-        print(options.as_typed_here(arguments, "Nothing was captured. To begin: zombie capture start NODE --for 12h"))
+    none = options.as_typed_here(arguments, "Nothing was captured. To begin: zombie capture start NODE --for 12h")
+    text = "\n".join(map(line, captures)) or none
+    options.print_result(arguments, {"captures": [document(rolling) for rolling in captures]}, text)
 
 
 async def _print_capture(arguments: argparse.Namespace, watch: RollingWatch) -> None:
     from bot.extras.captures.words import document, lines
 
     news = await _look_or_stop(arguments, watch)
-    if arguments.json:
-        print(options.as_json({"schema": 1, **document(news.rolling, news)}))
-    else:
-        print("\n".join(lines(news)))
+    options.print_result(arguments, {"schema": 1, **document(news.rolling, news)}, "\n".join(lines(news)))
 
 
 async def _look_or_stop(arguments: argparse.Namespace, watch: RollingWatch) -> CaptureLookResult:

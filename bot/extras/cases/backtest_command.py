@@ -64,13 +64,10 @@ def run(arguments: argparse.Namespace) -> int:
     usual = options.settings(arguments).playbook
     change = PlaybooksChange(tuple(arguments.playbooks), usual, tuple(arguments.against), arguments.only or "")
     table = BacktestTable(run_backtest(change, files, os.cpu_count() or 1), options.plan_words())
-    for path, text in ((arguments.junit, table.junit), (arguments.markdown, table.markdown)):
+    for path, written in ((arguments.junit, table.junit), (arguments.markdown, table.markdown)):
         if path is not None:
-            path.write_text(text(), encoding="utf-8")
-    if arguments.json:
-        print(table.document())
-    elif not table.cells:
-        print("The playbooks judge as before: there is nothing to compare.")
-    else:
-        print(table.text(options.width(100)), end="")
+            path.write_text(written(), encoding="utf-8")
+    nothing = "The playbooks judge as before: there is nothing to compare."
+    text = table.text(options.width(100)) if table.cells else nothing
+    options.print_result(arguments, table.body(), text)
     return 1 if table.fails else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -105,15 +104,14 @@ class BacktestTable:
         ElementTree.indent(root)
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
-    def document(self) -> str:
-        """Return the whole matrix as JSON."""
-        body = {
+    def body(self) -> dict[str, Any]:
+        """Return the whole matrix as JSON values."""
+        return {
             "schema": SCHEMA_VERSION,
             "cases": len({cell.case for cell in self.cells}),
             "flips": len(self.flips),
             "results": [self._cell_document(cell) for cell in self.cells],
         }
-        return json.dumps(body, ensure_ascii=False, indent=2)
 
     def _table_rows(self) -> Iterator[list[str]]:
         said_of = {(cell.case, cell.playbook): _cell_word(cell) for cell in self.cells}

@@ -65,13 +65,11 @@ def run(arguments: argparse.Namespace) -> int:
     explanation = explained(case, playbook)
     for remark in explanation.remarks:
         print(safe(f"zombie: {arguments.case}: {remark}"), file=sys.stderr)
-    if arguments.json:
-        print(options.as_json(why_body(explanation, options.plan_words())))
-        return 0
     lines = why_text(explanation, options.plan_words(), options.width())
     # Of an incident's case no command replays it from here.
     if explanation.verdict.snapshot is not None and explanation.changes and arguments.case.exists():
         first = shlex.quote(str(explanation.changes[0].change))
         lines += ["", f"  To see it: zombie replay {shlex.quote(str(arguments.case))} --with {first}"]
-    print(options.as_typed_here(arguments, "\n".join(lines)))
+    body = why_body(explanation, options.plan_words())
+    options.print_result(arguments, body, options.as_typed_here(arguments, "\n".join(lines)))
     return 0

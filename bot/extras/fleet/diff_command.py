@@ -73,8 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not comparison.here:
         print(f"zombie: {comparison.left_out[0].because}", file=sys.stderr)
         return 4
-    text = difference_text(comparison, options.width(), full=arguments.full).rstrip()
-    print(options.as_json(difference_body(comparison)) if arguments.json else text)
+    text = difference_text(comparison, options.width(), full=arguments.full)
+    options.print_result(arguments, difference_body(comparison), text)
     return 0 if comparison.there else 3
 
 
@@ -85,8 +85,7 @@ def _run_and_sick_nodes(arguments: argparse.Namespace) -> tuple[FleetRun, tuple[
     from bot.extras.fleet.run import MOST_AT_ONCE
     from bot.extras.fleet.runner import SweepDependencies
 
-    settings = options.settings(arguments)
-    inventory = options.inventory(arguments, settings)
+    settings, inventory = options.site(arguments)
     sick = selected(arguments.nodes, inventory, settings, arguments.environ, arguments.namespace)
     peers = selected(arguments.against, inventory, settings, arguments.environ, arguments.namespace)
     names = {node.name for node in sick}

@@ -55,8 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.app.many_nodes import collect_garbage_less_often, raise_file_limit
     from bot.extras.fleet.worker import work
 
-    settings = options.settings(arguments)
-    known = options.inventory(arguments, settings)
+    settings, known = options.site(arguments)
     at_once = raise_file_limit(arguments.parallel or AT_ONCE)
     collect_garbage_less_often(at_once)
     asyncio.run(work(settings, known, arguments.environ, arguments.zone, at_once, options.print_remark))

@@ -6,8 +6,7 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from bot.commands import options, terminal_approval
-from bot.domain.errors import Refused
+from bot.commands import options
 
 SAID = ("right", "wrong", "back")
 
@@ -51,7 +50,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status.
 
-    Raises: UnknownIncident, UsageError when no id, or several, begin like this; LedgerUnavailable.
+    Raises: UnknownIncident, UsageError when no id, or several, begin like this; LedgerUnavailable; Refused.
     """
     from bot.app.factories import now
     from bot.app.policy_settings import policy_as_written
@@ -68,19 +67,16 @@ def run(arguments: argparse.Namespace) -> int:
     with open_record.stores(arguments.environ) as stores:
         incident = asyncio.run(IncidentRecord(stores.ledger).find(incident_id))
         marker = VerdictMarker(policy, MarkStore(stores.database), now)
-        try:
-            done = asyncio.run(
-                marker.mark(
-                    incident,
-                    arguments.said == "right",
-                    by,
-                    os_user=by.removeprefix("terminal:"),
-                    was=arguments.was,
-                    taken_back=arguments.said == "back",
-                )
+        done = asyncio.run(
+            marker.mark(
+                incident,
+                arguments.said == "right",
+                by,
+                os_user=by.removeprefix("terminal:"),
+                was=arguments.was,
+                taken_back=arguments.said == "back",
             )
-        except Refused as no:
-            return terminal_approval.say_refused(no)
+        )
     print(options.as_typed_here(arguments, one_line(reply_words(incident, done), 1000)))
     if not done.counts:
         print(f"It does not count: [policy] terminal_approvers does not name {by.removeprefix('terminal:')}.")

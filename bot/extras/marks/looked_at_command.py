@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 
-from bot.commands import options, terminal_approval
-from bot.domain.errors import Refused, UsageError
+from bot.commands import options
+from bot.domain.errors import UsageError
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -23,7 +23,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Record that a cause in doubt was looked at.
 
-    Raises: UsageError without a reason; LedgerUnavailable when there is no record.
+    Raises: UsageError without a reason; LedgerUnavailable when there is no record; Refused.
     """
     from bot.app.factories import now
     from bot.app.policy_settings import policy_as_written
@@ -38,12 +38,9 @@ def run(arguments: argparse.Namespace) -> int:
     policy = policy_as_written(options.settings(arguments))
     with open_record.stores(arguments.environ) as stores:
         marker = VerdictMarker(policy, MarkStore(stores.database), now)
-        try:
-            was = asyncio.run(
-                marker.record_cause_review(arguments.cause, arguments.reason, by, by.removeprefix("terminal:"))
-            )
-        except Refused as no:
-            return terminal_approval.say_refused(no)
+        was = asyncio.run(
+            marker.record_cause_review(arguments.cause, arguments.reason, by, by.removeprefix("terminal:"))
+        )
     said = f"{was.against} of {was.voices} people who may approve said that {was.cause} was wrong."
     print(f"{said} Counting starts again; its plans are offered again.")
     return 0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from typing import Any
 
 from bot.domain.entry import instant_text
 from bot.domain.safe_text import one_line
@@ -15,8 +15,8 @@ _UNCOUNTED = "Not counted: {} by logins that [policy] terminal_approvers does no
 _TITLES = ("CAUSE", "RIGHT", "WRONG", "PRECISION", "LOOKED AT (UTC)")
 
 
-def stats_document(scores: Sequence[Score], uncounted: int = 0) -> str:
-    """Return the scores as JSON; `right` and `wrong` count since a person last looked at the cause.
+def stats_body(scores: Sequence[Score], uncounted: int = 0) -> dict[str, Any]:
+    """Return the scores as JSON values; `right` and `wrong` count since a person last looked at the cause.
 
     Shape: `uncounted` is how many marks on record do not count.
     """
@@ -32,8 +32,7 @@ def stats_document(scores: Sequence[Score], uncounted: int = 0) -> str:
         }
         for score in scores
     ]
-    document = {"schema": SCHEMA_VERSION, "causes": causes, "uncounted": uncounted}
-    return json.dumps(document, ensure_ascii=False, indent=2)
+    return {"schema": SCHEMA_VERSION, "causes": causes, "uncounted": uncounted}
 
 
 def stats_text(scores: Sequence[Score], uncounted: int = 0, width: int = 80) -> str:

@@ -25,14 +25,12 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.app.policy_settings import policy_as_written
     from bot.commands import open_record
     from bot.extras.marks.marks import scores, uncounted
-    from bot.extras.marks.stats import stats_document, stats_text
+    from bot.extras.marks.stats import stats_body, stats_text
     from bot.extras.marks.store import MarkStore
 
     policy = policy_as_written(options.settings(arguments))
     with open_record.open_if_there(arguments.environ) as database:
         entries = MarkStore(database).read.now() if database is not None else ()
     found, others = scores(entries, policy), uncounted(entries, policy)
-    print(
-        stats_document(found, others) + "\n" if arguments.json else stats_text(found, others, options.width()), end=""
-    )
+    options.print_result(arguments, stats_body(found, others), stats_text(found, others, options.width()))
     return 0

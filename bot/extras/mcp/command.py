@@ -60,8 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.extras.mcp.serving import asker_of, lone_toolbox, not_installed, serve_alone
     from bot.extras.mcp.settings import McpSettings
 
-    settings = options.settings(arguments)
-    known = options.inventory(arguments, settings)
+    settings, known = options.site(arguments)
     by_http = arguments.http is not None
     if by_http and not settings.of(McpSettings).token:
         raise UsageError(

@@ -240,8 +240,7 @@ def _run_nodes(arguments: argparse.Namespace, selection: Selection) -> int:
         raise UsageError(
             f"{str(no).capitalize()}.", "The sudoers lines allow exactly these: zombie sudoers --profile"
         ) from no
-    settings = options.settings(arguments)
-    inventory = options.inventory(arguments, settings)
+    settings, inventory = options.site(arguments)
     nodes = options.selection(arguments, inventory, settings)[1]
     if arguments.out is not None:
         _make_folder(arguments.out)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from bot.commands import options, terminal_approval
 from bot.domain.entry import instant_of, instant_text
-from bot.domain.errors import ImpossibleEvent, Refused, UnreadableEntry, UsageError
+from bot.domain.errors import ImpossibleEvent, UnreadableEntry, UsageError
 
 if TYPE_CHECKING:
     from bot.domain.verdict import Verdict
@@ -73,7 +73,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status.
 
-    Raises: UsageError when verb or wave is missing; UnknownIncident for an unknown wave.
+    Raises: UsageError when verb or wave is missing; UnknownIncident for an unknown wave; Refused.
     """
     verb, *words = arguments.words or ["list"]
     if verb not in _VERBS:
@@ -82,11 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("Which nodes?" if verb == "start" else "Which wave?", f"zombie wave {verb} …; see --help")
     if verb in ("approve", "resume"):
         _check_decision(verb, words[0], arguments)
-    try:
-        with _parts(arguments, create=verb == "start") as parts:
-            return asyncio.run(_carry_out(parts, verb, words, arguments))
-    except Refused as no:
-        return terminal_approval.say_refused(no)
+    with _parts(arguments, create=verb == "start") as parts:
+        return asyncio.run(_carry_out(parts, verb, words, arguments))
 
 
 def _check_decision(verb: str, beginning: str, arguments: argparse.Namespace) -> None:
@@ -149,14 +146,12 @@ def _show(words: list[str], arguments: argparse.Namespace) -> int:
                     if (incident := ledger.incident.now(member.incident)) is not None:
                         incidents[incident.id] = incident
             plans = wave_plans(wave, incidents, options.plan_words())
-            print(options.as_json(wave_body(wave, plans)) if arguments.json else _text(wave, plans))
+            options.print_result(arguments, wave_body(wave, plans), _text(wave, plans))
             return 0
         every = [wave for name in waves.ids.now() if (wave := waves.find.now(name)) is not None]
     every.sort(key=lambda wave: wave.opened_at, reverse=True)
-    if arguments.json:
-        print(options.as_json({"waves": [wave_body(wave) for wave in every]}))
-    else:
-        print("\n".join(map(wave_headline, every)) or "No waves.")
+    text = "\n".join(map(wave_headline, every)) or "No waves."
+    options.print_result(arguments, {"waves": [wave_body(wave) for wave in every]}, text)
     return 0
 
 
@@ -167,8 +162,7 @@ async def _start_wave(parts: WaveParts, words: list[str], arguments: argparse.Na
     from bot.extras.waves.wiring import known_causes, start_wave
     from bot.extras.waves.words import wave_body
 
-    settings = options.settings(arguments)
-    known = options.inventory(arguments, settings)
+    settings, known = options.site(arguments)
     by = terminal_user(arguments.environ)
     playbook = parts.acting.playbooks.get(arguments.playbook or "")
     causes = known_causes(playbook, arguments.cause)
@@ -181,11 +175,8 @@ async def _start_wave(parts: WaveParts, words: list[str], arguments: argparse.Na
         print(options.as_typed_here(arguments, "        `zombie wave` does not list."), file=sys.stderr)
         raise
     plans = await _plans(parts, wave)
-    if arguments.json:
-        print(options.as_json(wave_body(wave, plans)))
-        return 0
-    print(_text(wave, plans))
-    print(options.as_typed_here(arguments, f"To approve it: {_approve_command_line(wave)}"))
+    how = options.as_typed_here(arguments, f"To approve it: {_approve_command_line(wave)}")
+    options.print_result(arguments, wave_body(wave, plans), f"{_text(wave, plans)}\n{how}")
     return 0
 
 
@@ -278,8 +269,7 @@ def _parts(arguments: argparse.Namespace, create: bool = False) -> Iterator[Wave
     from bot.extras.waves.store import WaveStore
     from bot.extras.waves.wiring import build_wave_service
 
-    settings = options.settings(arguments)
-    known = options.inventory(arguments, settings)
+    settings, known = options.site(arguments)
     with open_record.stores(arguments.environ, create=create, extras=arguments.extras.serving) as stores:
         parts = acting(settings, known, stores.ledger, arguments.environ, cases=stores.cases)
         yield build_wave_service(parts, known, stores.ledger, WaveStore(stores.database), cases=stores.cases)

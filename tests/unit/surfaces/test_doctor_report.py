@@ -12,7 +12,7 @@ from bot.domain.errors import SettingsError
 from bot.domain.policy import Policy
 from bot.settings import Settings
 from bot.sources import settings_of
-from bot.surfaces.doctor_report import examination_document, examination_text
+from bot.surfaces.doctor_report import examination_body, examination_text
 from bot.surfaces.slack.examination import SCOPES
 from bot.surfaces.slack.member import SURFACE
 from bot.surfaces.slack.tokens import SlackTokens
@@ -43,7 +43,7 @@ def test_text_is_a_line_each_with_what_to_do_below_and_the_sum_last() -> None:
 
 
 def test_document_says_whether_all_is_well() -> None:
-    told = json.loads(examination_document(FOUND))
+    told = examination_body(FOUND)
     assert (told["schema"], told["well"]) == (1, False)
     assert [one["mark"] for one in told["examined"]] == ["ok", "not set", "wrong"]
     assert all_well(FOUND[:2])
@@ -52,7 +52,7 @@ def test_document_says_whether_all_is_well() -> None:
 def test_what_was_seen_is_made_safe_and_holds_no_secret() -> None:
     for one in seeded(3):
         found = (DoctorFinding(f"a\x1b[31m {one.text}", Mark.WRONG, one.text, one.text),)
-        for text in (examination_text(found, 400), examination_document(found)):
+        for text in (examination_text(found, 400), json.dumps(examination_body(found))):
             assert "\x1b" not in text
             assert [word for word in one.hidden if word in text.replace("\n", "")] == [], one.kind
 
@@ -62,7 +62,7 @@ def test_advice_keeps_the_examples_that_say_what_to_write(tmp_path: Path) -> Non
         SlackTokens.of("", "", "", "")
     found = (DoctorFinding("Slack", Mark.WRONG, no.value.sentence, no.value.try_next),)
     assert "SLACK_BOT_TOKEN=xoxb-1234-… zombie serve" in examination_text(found, 400)
-    assert "SLACK_BOT_TOKEN=xoxb-1234-…" in json.loads(examination_document(found))["examined"][0]["to_do"]
+    assert "SLACK_BOT_TOKEN=xoxb-1234-…" in examination_body(found)["examined"][0]["to_do"]
 
 
 async def test_slack_is_not_set_up_where_no_token_is_and_the_terminal_needs_none(tmp_path: Path) -> None:

@@ -65,4 +65,4 @@ def test_words_of_an_outcome_are_searched_for_secrets_before_they_are_cut() -> N
         snapshot = Snapshot("n", datetime(2026, 1, 1, tzinfo=UTC), timedelta(seconds=5), {"boot": Units((name,))})
         told = compared(playbook(1, (name,)), playbook(1, ()), snapshot)
         table = BacktestTable((Cell("c", "n", "p", "p", told),), PlanWords(ACTIONS))
-        assert "glpat-a" not in table.document()
+        assert "glpat-a" not in str(table.body())
