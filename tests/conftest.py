@@ -13,6 +13,7 @@ import pytest
 import tests.examples  # noqa: F401 - registers the profile
 from bot.ledger import Database
 from tests import forked
+from tests.commandline import CommandLine
 from tests.nodes.sshd import SSHD, Sshd
 from tests.record.ledgers import Clock, ledger_url
 from tests.record.postgresql import BINARIES, Postgresql
@@ -139,6 +140,16 @@ def database(database_url: str) -> Iterator[Database]:
     """A database with a ledger that has no entry, open."""
     with Database.open(database_url) as opened:
         yield opened
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    """What runs a command line in a folder of the test's own."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("ZOMBIE_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("ZOMBIE_STATE_DIR", str(tmp_path / "state"))
+    return CommandLine(tmp_path, capsys)
 
 
 @pytest.fixture

@@ -7,14 +7,12 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
-from bot.__main__ import main
 from bot.commands.options import as_json
 from bot.domain.events import Escalated
 from bot.domain.fold import fold
@@ -25,29 +23,12 @@ from bot.extras.captures.events import CaptureAsked, CaptureEnded
 from bot.extras.captures.words import document
 from bot.ledger import Database, Ledger
 from bot.surfaces.incidents import incident_text
+from tests.commandline import CommandLine
 from tests.record.incidents import GROWTH, OPENING, TRIAGED, VERDICT, WAYS, entries
 from tests.record.keeping import keep
 
 ID = "7k3m9x2qpv"
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command line with a state folder of the test's own; returns exit status, stdout and stderr."""
-    monkeypatch.setenv("ZOMBIE_STATE_DIR", str(tmp_path / "state"))
-    monkeypatch.delenv("ZOMBIE_DATABASE_URL", raising=False)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        try:
-            status = main(arguments)
-        except SystemExit as leaves:
-            status = int(leaves.code or 0)
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return run
 
 
 @pytest.fixture
@@ -60,13 +41,13 @@ def tell(url: str, state: State, stream: str = ID) -> None:
         keep(Ledger(database), stream, WAYS[state])
 
 
-def test_no_ledger_yet_is_an_empty_list(run: Run, tmp_path: Path) -> None:
+def test_no_ledger_yet_is_an_empty_list(run: CommandLine, tmp_path: Path) -> None:
     assert run("incidents") == (0, "No incidents.\n", "")
     assert run("incidents", "--json") == (0, "[]\n", "")
     assert not (tmp_path / "state").exists(), "looking makes nothing"
 
 
-def test_list_in_json_has_the_promised_shape(run: Run, url: str) -> None:
+def test_list_in_json_has_the_promised_shape(run: CommandLine, url: str) -> None:
     tell(url, State.PROPOSED)
     status, out, _ = run("incidents", "--json")
     (one,) = json.loads(out)
@@ -85,7 +66,7 @@ def test_list_in_json_has_the_promised_shape(run: Run, url: str) -> None:
 
 @pytest.mark.parametrize("column", ["id", "node", "group", "state", "cause", "source_id", "opened_at"])
 @pytest.mark.parametrize("as_what", [(), ("--json",)], ids=["table", "json"])
-def test_list_names_a_row_that_holds_bytes(run: Run, url: str, column: str, as_what: tuple[str, ...]) -> None:
+def test_list_names_a_row_that_holds_bytes(run: CommandLine, url: str, column: str, as_what: tuple[str, ...]) -> None:
     tell(url, State.RESOLVED)
     with Database.open(url) as database, database.writing() as connection:
         connection.execute(text(f'UPDATE incidents SET "{column}" = CAST("{column}" AS BLOB)'))
@@ -96,7 +77,9 @@ def test_list_names_a_row_that_holds_bytes(run: Run, url: str, column: str, as_w
 
 @pytest.mark.parametrize("column", ["by", "kind", "body", "hash"])
 @pytest.mark.parametrize("as_what", [(), ("--json",)], ids=["story", "json"])
-def test_story_names_an_entry_that_holds_bytes(run: Run, url: str, column: str, as_what: tuple[str, ...]) -> None:
+def test_story_names_an_entry_that_holds_bytes(
+    run: CommandLine, url: str, column: str, as_what: tuple[str, ...]
+) -> None:
     tell(url, State.RESOLVED)
     with Database.open(url) as database, database.writing() as connection:
         for trigger in (
@@ -110,7 +93,7 @@ def test_story_names_an_entry_that_holds_bytes(run: Run, url: str, column: str, 
     assert f"Entry {ID}/1 is malformed: it holds bytes where a text belongs" in err
 
 
-def test_list_shows_the_newest_first_and_only_the_open_where_asked(run: Run, url: str) -> None:
+def test_list_shows_the_newest_first_and_only_the_open_where_asked(run: CommandLine, url: str) -> None:
     tell(url, State.RESOLVED, "older00000")
     tell(url, State.ACTING, "newer00000")
     status, out, _ = run("incidents")
@@ -120,7 +103,7 @@ def test_list_shows_the_newest_first_and_only_the_open_where_asked(run: Run, url
     assert [line.split()[0] for line in run("incidents", "--open")[1].splitlines()] == ["INCIDENT", "newer00000"]
 
 
-def test_story_in_json_is_the_summary_with_every_entry(run: Run, url: str) -> None:
+def test_story_in_json_is_the_summary_with_every_entry(run: CommandLine, url: str) -> None:
     tell(url, State.RESOLVED)
     (summary,) = json.loads(run("incidents", "--json")[1])
     status, out, _ = run("incidents", "show", ID, "--json")
@@ -136,7 +119,7 @@ def test_story_in_json_is_the_summary_with_every_entry(run: Run, url: str) -> No
     assert json.loads(run("incidents", "--json", "show", ID)[1])["entries"] == entries
 
 
-def test_story_for_people_tells_every_entry_and_the_verdict(run: Run, url: str) -> None:
+def test_story_for_people_tells_every_entry_and_the_verdict(run: CommandLine, url: str) -> None:
     tell(url, State.RESOLVED)
     status, out, _ = run("incidents", "show", ID)
     assert status == 0
@@ -156,13 +139,13 @@ def test_story_for_people_tells_every_entry_and_the_verdict(run: Run, url: str) 
     assert "nothing is done" not in out, "its plan was carried out"
 
 
-def test_verdict_whose_plan_nobody_was_shown_says_so(run: Run, url: str) -> None:
+def test_verdict_whose_plan_nobody_was_shown_says_so(run: CommandLine, url: str) -> None:
     tell(url, State.TRIAGED)
     assert "What would help (shown only, nothing is done)" in run("incidents", "show", ID)[1]
 
 
 @pytest.mark.parametrize("wrong", ["nosuchone0", "house", "../x", "", "x" * 999])
-def test_unknown_incident_is_a_usage_error(run: Run, url: str, wrong: str) -> None:
+def test_unknown_incident_is_a_usage_error(run: CommandLine, url: str, wrong: str) -> None:
     tell(url, State.OPENED)
     status, out, err = run("incidents", "show", wrong)
     assert (status, out) == (2, "")
@@ -170,7 +153,7 @@ def test_unknown_incident_is_a_usage_error(run: Run, url: str, wrong: str) -> No
     assert len(err) < 120
 
 
-def test_record_that_is_whole_is_said_to_be(run: Run, url: str) -> None:
+def test_record_that_is_whole_is_said_to_be(run: CommandLine, url: str) -> None:
     tell(url, State.RESOLVED)
     status, out, err = run("audit", "verify")
     assert err == "not kept: what nodes said, which 1 entry names\n"
@@ -186,14 +169,14 @@ def test_record_that_is_whole_is_said_to_be(run: Run, url: str) -> None:
 @pytest.mark.parametrize(
     "wrong", ["", "3f9a", "xyz" * 5, "ab" * 33, "12:3f9a1c04b7de", "0:" + "ab" * 32, "x:" + "ab" * 32, "1:" + "zz" * 32]
 )
-def test_head_that_is_none_is_a_usage_error(run: Run, url: str, wrong: str) -> None:
+def test_head_that_is_none_is_a_usage_error(run: CommandLine, url: str, wrong: str) -> None:
     tell(url, State.RESOLVED)
     status, out, err = run("audit", "verify", "--head", wrong)
     assert (status, out) == (2, "")
     assert "SEQ:HASH" in err
 
 
-def test_broken_line_is_named(run: Run, url: str) -> None:
+def test_broken_line_is_named(run: CommandLine, url: str) -> None:
     tell(url, State.RESOLVED)
     with Database.open(url) as database, database.writing() as connection:
         connection.execute(text("DROP TRIGGER entries_stay_as_they_are"))
@@ -239,14 +222,14 @@ def test_incident_is_shown_in_an_ascii_locale(url: str, tmp_path: Path) -> None:
     assert json.loads(shown.stdout)["entries"][-1]["body"]["because"] == "naïve 😀"
 
 
-def test_record_that_lacks_a_noted_head_is_broken(run: Run, url: str) -> None:
+def test_record_that_lacks_a_noted_head_is_broken(run: CommandLine, url: str) -> None:
     tell(url, State.RESOLVED)
     status, out, _ = run("audit", "verify", "--head", "ab" * 32)
     assert status == 1
     assert out.startswith(f"broken: house: no entry has the hash {'ab' * 32}")
 
 
-def test_ledger_that_is_gone_is_never_called_whole(run: Run, tmp_path: Path) -> None:
+def test_ledger_that_is_gone_is_never_called_whole(run: CommandLine, tmp_path: Path) -> None:
     for verb in ("verify", "export"):
         status, out, err = run("audit", verb)
         assert (status, out) == (2, "")
@@ -254,14 +237,14 @@ def test_ledger_that_is_gone_is_never_called_whole(run: Run, tmp_path: Path) -> 
     assert not (tmp_path / "state").exists()
 
 
-def test_empty_record_is_not_called_whole(run: Run, url: str) -> None:
+def test_empty_record_is_not_called_whole(run: CommandLine, url: str) -> None:
     Database.open(url).close()
     status, out, err = run("audit", "verify")
     assert (status, out) == (2, "")
     assert err.startswith("empty: no entry could be checked.")
 
 
-def test_export_is_one_line_of_json_an_entry(run: Run, url: str) -> None:
+def test_export_is_one_line_of_json_an_entry(run: CommandLine, url: str) -> None:
     tell(url, State.RESOLVED)
     status, out, _ = run("audit", "export")
     lines = [json.loads(line) for line in out.splitlines()]
@@ -270,7 +253,7 @@ def test_export_is_one_line_of_json_an_entry(run: Run, url: str) -> None:
     assert {line["stream"] for line in lines} == {ID, "house"}
 
 
-def test_what_people_and_sources_wrote_is_made_safe_to_look_at(run: Run, url: str) -> None:
+def test_what_people_and_sources_wrote_is_made_safe_to_look_at(run: CommandLine, url: str) -> None:
     tell(url, State.ACTING)
     with Database.open(url) as database:
         Ledger(database).append.now(ID, 5, Escalated("\x1b[31mred \u202egnp.exe"), "bot")

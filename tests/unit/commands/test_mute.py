@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from bot.__main__ import main
 from bot.ledger import Database, Ledger, audit
+from tests.commandline import CommandLine
 
 INVENTORY = """
 [nodes.gpu-1]
@@ -22,57 +21,39 @@ address = "10.0.0.3"
 """
 
 
-@pytest.fixture
-def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    url = f"sqlite:///{tmp_path / 'zombie.db'}"
-    monkeypatch.setenv("ZOMBIE_DATABASE_URL", url)
-    for name in ("ZOMBIE_CONFIG", "ZOMBIE_INVENTORY", "ZOMBIE_PLAYBOOKS"):
-        monkeypatch.delenv(name, raising=False)
+MUTE = ("mute", "failed-units", "gpu-*", "--for", "7d", "--reason", "replaced")
+
+
+@pytest.fixture(autouse=True)
+def inventory(run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUDO_USER", "ann")
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "inventory.toml").write_text(INVENTORY)
-    return url
+    (run.folder / "inventory.toml").write_text(INVENTORY)
 
 
-def mute(cause: str = "failed-units", selector: str = "gpu-*", lasts: str = "7d", reason: str = "replaced") -> int:
-    return main(["mute", cause, selector, "--for", lasts, "--reason", reason])
-
-
-def listed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, str]]:
-    capsys.readouterr()
-    assert main(["mute", "--json"]) == 0
-    told: list[dict[str, str]] = json.loads(capsys.readouterr().out)["mutes"]
-    return told
-
-
-def test_mute_is_on_record_with_who_and_why_and_says_how_many_nodes_it_means(
-    url: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert mute() == 0
-    said = capsys.readouterr().out
-    assert said.startswith("failed-units is muted on gpu-* until ")
+def test_mute_is_on_record_with_who_and_why_and_says_how_many_nodes_it_means(run: CommandLine) -> None:
+    status, said, _ = run(*MUTE)
+    assert (status, said.startswith("failed-units is muted on gpu-* until ")) == (0, True)
     assert said.endswith(", which matches 2 of 3 nodes now.\n")
-    with Database.open(url) as database:
+    with Database.open(run.ledger()) as database:
         (entry,) = Ledger(database).mutes.now()
         assert (entry.kind, entry.by, entry.body["reason"]) == ("CauseMuted", "terminal:ann", "replaced")
         assert audit(database).broken == ()
-    (told,) = listed(capsys)
+    (told,) = run("mute", "--json").json["mutes"]
     assert (told["cause"], told["selector"], told["by"]) == ("failed-units", "gpu-*", "terminal:ann")
-    assert main(["mute"]) == 0
-    assert "failed-units on gpu-* until " in capsys.readouterr().out
+    assert "failed-units on gpu-* until " in run("mute").out
 
 
 @pytest.mark.parametrize("words", [("unmute",), ("mute", "--end")])
-def test_unmuted_is_muted_no_more(url: str, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
-    mute()
-    assert main([*words, "failed-units", "gpu-*", "--reason", "it was replaced"]) == 0
-    assert capsys.readouterr().out.endswith("failed-units is no longer muted on gpu-*.\n")
-    with Database.open(url) as database:
+def test_unmuted_is_muted_no_more(run: CommandLine, words: tuple[str, ...]) -> None:
+    run(*MUTE)
+    said = run(*words, "failed-units", "gpu-*", "--reason", "it was replaced")
+    assert said == (0, "failed-units is no longer muted on gpu-*.\n", "")
+    with Database.open(run.ledger()) as database:
         ended = Ledger(database).mutes.now()[-1]
         assert (ended.kind, ended.by, ended.body["reason"]) == ("CauseUnmuted", "terminal:ann", "it was replaced")
-    assert listed(capsys) == []
-    assert main([*words, "failed-units", "gpu-*"]) == 2
-    assert "failed-units is not muted on gpu-*." in capsys.readouterr().err
+    assert run("mute", "--json").json["mutes"] == []
+    again = run(*words, "failed-units", "gpu-*")
+    assert (again.status, "failed-units is not muted on gpu-*." in again.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -94,14 +75,13 @@ def test_unmuted_is_muted_no_more(url: str, capsys: pytest.CaptureFixture[str], 
     ],
 )
 def test_what_would_mute_nothing_or_nobody_knows_what_is_refused_and_not_on_record(
-    url: str, capsys: pytest.CaptureFixture[str], words: list[str], says: str
+    run: CommandLine, words: list[str], says: str
 ) -> None:
-    assert main(["mute", *words]) == 2
-    assert says in capsys.readouterr().err
-    assert not Path(url.removeprefix("sqlite:///")).exists()
+    status, _, said = run("mute", *words)
+    assert (status, says in said) == (2, True), said
+    assert not Path("state").exists()
 
 
-def test_nothing_is_muted_where_there_is_no_record(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["mute"]) == 0
-    assert capsys.readouterr().out == "Nothing is muted.\n"
-    assert main(["unmute", "failed-units", "gpu-1"]) == 2
+def test_nothing_is_muted_where_there_is_no_record(run: CommandLine) -> None:
+    assert run("mute")[:2] == (0, "Nothing is muted.\n")
+    assert run("unmute", "failed-units", "gpu-1").status == 2

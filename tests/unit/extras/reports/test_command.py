@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, cast
@@ -14,35 +13,19 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, text
 
-from bot.__main__ import main
 from bot.domain.entry import is_author
 from bot.domain.errors import LedgerUnavailable
 from bot.ledger import Ledger
 from bot.ledger.tables import KEPT_CASES
+from tests.commandline import CommandLine
 from tests.record.exporting import NODE, SECRET, ended, judged, record_of
 from tests.record.keeping import keep
 from tests.unit.extras.reports.report_data import everything
 from tests.unit.extras.reports.test_page import HOSTILE, Skeleton
 
-Run = Callable[..., tuple[int, str, str]]
 
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.setenv("ZOMBIE_DATABASE_URL", f"sqlite:///{tmp_path / 'zombie.db'}")
-    monkeypatch.delenv("ZOMBIE_INVENTORY", raising=False)
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        status = main(arguments)
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return run
-
-
-def test_page_is_written_where_it_says_with_what_the_record_and_the_node_said(run: Run, tmp_path: Path) -> None:
-    with record_of(tmp_path) as database:
+def test_page_is_written_where_it_says_with_what_the_record_and_the_node_said(run: CommandLine, tmp_path: Path) -> None:
+    with record_of(tmp_path / "state") as database:
         incident = ended(database)
     assert run("report", incident[:6]) == (0, f"report-{incident}.html\n", "")
     page = (tmp_path / f"report-{incident}.html").read_text()
@@ -53,8 +36,8 @@ def test_page_is_written_where_it_says_with_what_the_record_and_the_node_said(ru
     assert (tmp_path / "other.html").is_file()
 
 
-def test_head_of_the_report_is_one_that_the_audit_finds(run: Run, tmp_path: Path) -> None:
-    with record_of(tmp_path) as database:
+def test_head_of_the_report_is_one_that_the_audit_finds(run: CommandLine, tmp_path: Path) -> None:
+    with record_of(tmp_path / "state") as database:
         incident = ended(database)
     out = run("report", incident, "--markdown")[1]
     (head,) = re.findall(r"zombie audit verify --head (\S+)", out)
@@ -62,8 +45,8 @@ def test_head_of_the_report_is_one_that_the_audit_finds(run: Run, tmp_path: Path
     assert run("audit", "verify", "--head", head[:-32] + "0" * 32)[0] == 1
 
 
-def test_changed_record_is_said_in_the_report(run: Run, tmp_path: Path) -> None:
-    with record_of(tmp_path) as database:
+def test_changed_record_is_said_in_the_report(run: CommandLine, tmp_path: Path) -> None:
+    with record_of(tmp_path / "state") as database:
         incident = ended(database)
         with database.writing() as connection:
             connection.execute(text("DROP TRIGGER entries_stay_as_they_are"))
@@ -73,8 +56,10 @@ def test_changed_record_is_said_in_the_report(run: Run, tmp_path: Path) -> None:
     assert "--head" not in out
 
 
-def test_gpu_hours_are_counted_by_the_label_that_was_kept_and_else_by_the_inventory(run: Run, tmp_path: Path) -> None:
-    with record_of(tmp_path) as database:
+def test_gpu_hours_are_counted_by_the_label_that_was_kept_and_else_by_the_inventory(
+    run: CommandLine, tmp_path: Path
+) -> None:
+    with record_of(tmp_path / "state") as database:
         labelled = judged(database, replace(NODE, labels={**NODE.labels, "gpus": "8"}))
         bare = judged(database, replace(NODE, name="bare"))
     assert "GPU-hours (8 GPUs by the label gpus)" in run("report", labelled, "--markdown")[1]
@@ -85,8 +70,8 @@ def test_gpu_hours_are_counted_by_the_label_that_was_kept_and_else_by_the_invent
     assert "(4 GPUs" in run("report", bare, "--markdown", "--inventory", "inventory.toml")[1]
 
 
-def test_report_is_made_also_of_what_is_kept_no_more(run: Run, tmp_path: Path) -> None:
-    with record_of(tmp_path) as database:
+def test_report_is_made_also_of_what_is_kept_no_more(run: CommandLine, tmp_path: Path) -> None:
+    with record_of(tmp_path / "state") as database:
         incident = ended(database)
         with database.writing() as connection:
             connection.execute(delete(KEPT_CASES))
@@ -95,19 +80,21 @@ def test_report_is_made_also_of_what_is_kept_no_more(run: Run, tmp_path: Path) -
     assert "68,440" in out
 
 
-def test_report_is_made_also_where_house_is_not_read(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_report_is_made_also_where_house_is_not_read(
+    run: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def cut(*_: object) -> NoReturn:
         raise LedgerUnavailable("The connection was lost.")
 
-    with record_of(tmp_path) as database:
+    with record_of(tmp_path / "state") as database:
         incident = ended(database)
     monkeypatch.setattr("bot.extras.reports.report_maker.excerpt", cut)
     status, out, _ = run("report", incident, "--markdown")
     assert (status, "The record does not prove this report: The connection was lost." in out) == (0, True)
 
 
-def test_playbook_that_changed_since_is_not_evaluated_by(run: Run, tmp_path: Path) -> None:
-    with record_of(tmp_path) as database:
+def test_playbook_that_changed_since_is_not_evaluated_by(run: CommandLine, tmp_path: Path) -> None:
+    with record_of(tmp_path / "state") as database:
         incident = ended(database)
     (tmp_path / "mine").mkdir()
     shipped = (Path(__file__).parents[4] / "playbooks" / "node-health.yaml").read_text()
@@ -118,8 +105,8 @@ def test_playbook_that_changed_since_is_not_evaluated_by(run: Run, tmp_path: Pat
 
 
 @pytest.mark.parametrize("wrong", ["nosuchone0", "house", "../x"])
-def test_unknown_incident_is_a_sentence_and_no_file(run: Run, tmp_path: Path, wrong: str) -> None:
-    with record_of(tmp_path) as database:
+def test_unknown_incident_is_a_sentence_and_no_file(run: CommandLine, tmp_path: Path, wrong: str) -> None:
+    with record_of(tmp_path / "state") as database:
         ended(database)
     status, out, err = run("report", wrong)
     assert (status, out) == (2, "")
@@ -127,8 +114,8 @@ def test_unknown_incident_is_a_sentence_and_no_file(run: Run, tmp_path: Path, wr
     assert not list(tmp_path.glob("*.html"))
 
 
-def test_file_that_cannot_be_written_is_a_sentence(run: Run, tmp_path: Path) -> None:
-    with record_of(tmp_path) as database:
+def test_file_that_cannot_be_written_is_a_sentence(run: CommandLine, tmp_path: Path) -> None:
+    with record_of(tmp_path / "state") as database:
         incident = ended(database)
     status, _, err = run("report", incident, "--out", "nowhere/x.html")
     assert status == 2
@@ -144,9 +131,9 @@ def test_file_that_cannot_be_written_is_a_sentence(run: Run, tmp_path: Path) -> 
 @example(words=HOSTILE[6])
 @example(words=":")
 @example(words=";:")
-def test_hostile_words_stay_words_from_the_record_to_the_file(run: Run, tmp_path: Path, words: str) -> None:
+def test_hostile_words_stay_words_from_the_record_to_the_file(run: CommandLine, tmp_path: Path, words: str) -> None:
     def skeleton(name: str, said: str) -> list[tuple[str, tuple[str, ...]]]:
-        with record_of(tmp_path) as database:
+        with record_of(tmp_path / "state") as database:
             first, *rest = everything(said)
             alone: Any = replace(cast(Any, first), group=name)  # those on the same card would be named
             keep(Ledger(database), name, (alone, *rest))
