@@ -160,10 +160,14 @@ class Poster:
         known = self._parts.get(card, asked.part)
         if known is not None and known.is_busy:
             return True
-        if await self._outbox.place(card, asked.part) is not None:
+        if await self.has_file(card, asked):
             return False
         await self.enqueue(card, asked.part, target, asked, under=CARD)
         return True
+
+    async def has_file(self, card: str, asked: FileRequest) -> bool:
+        """True once the chat has that file of a card. Raises: LedgerError when the outbox cannot be read."""
+        return await self._outbox.place(card, asked.part) is not None
 
     async def adopt(self, card: str, target: MessageTarget, posts: CardPosts | None = None) -> bool:
         """Go on with a card that an earlier run may have posted; True if it did.

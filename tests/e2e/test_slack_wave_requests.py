@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +14,15 @@ from typing import Any
 import pytest
 
 from bot.chat.clicks import Click, Submission
+from bot.chat.context import ChatContext
+from bot.chat.document import Block, Lines
 from bot.chat.people import Person
 from bot.chat.post_state import MessageTarget
 from bot.demo.slack.message import Message
 from bot.domain.errors import NothingProposed, UsageError
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.extras.fleet.fleet_request import FleetRequest
+from bot.extras.waves.chat_cards import PlansFile, plans_file
 from bot.extras.waves.chat_decisions import WaveDecisions
 from bot.extras.waves.events import TurnOutcome
 from bot.extras.waves.wave import Wave
@@ -123,6 +126,27 @@ async def test_copy_of_a_waves_card_asks_for_nothing(tmp_path: Path) -> None:
         copied = Click("click-2", Person(BOB, TEAM), "approve", wave, "", "", ONCALL, "1.000002")
         with pytest.raises(NothingProposed, match="This is not the card of that wave"):
             await WaveDecisions(team.fleet.context, fleet.cards).ask(copied)
+
+
+async def test_nodes_without_room_in_the_dialog_are_approved_once_their_file_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fits(_: ChatContext, blocks: Sequence[Block]) -> bool:
+        return not any(isinstance(block, Lines) and block.lines[0].startswith("node  plan") for block in blocks)
+
+    monkeypatch.setattr(ChatContext, "fits_dialog", fits)
+    async with fleet_of(tmp_path) as (slack, team, fleet):
+        offer = await planned(slack, team, fleet)
+        wave = (await wave_of(fleet)).id
+        await slack.click("bob", offer, "approve")
+        await team.told("bob", f"zombie wave approve {wave}")
+        assert slack.modal("bob") is None
+        kind: Any = PlansFile(lambda: fleet.cards)
+        monkeypatch.setitem(team.poster._kinds, kind.prefix, kind)
+        await team.poster.attach(wave, MessageTarget(ONCALL), plans_file(wave))
+        await slack.until(lambda: any(said.files for said in slack.thread(offer)), what="the file")
+        view = await team.dialog("bob", offer)
+        assert ("submit" in view.fields, "in this card's thread" in json.dumps(view.blocks)) == (True, True)
 
 
 async def test_wave_is_approved_once_by_somebody_who_may_and_never_under_the_brake(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """The card of a wave, from the first checks to its end, and the contents of its dialogs. Pure functions.
 
 A yes is never blind: the dialog holds every plan of the wave with every command, or there is no dialog. The table of
-nodes stands there and on the card where it fits, else in a file in the card's thread.
+nodes stands there and on the card where it fits, else in a file in the card's thread; where the thread has no such
+file, there is no dialog either.
 """
 
 from __future__ import annotations
@@ -47,9 +48,7 @@ NAMES = 2_500  # characters of node names in a paragraph of a dialog
 MOST_PLAN_BLOCKS = 20  # on a card, which may have 50 blocks
 CELL = 120  # characters of a cell; a card shortens longer ones
 READ_AGAIN = SmallPrint(("Each node is read again first; a node that is not as shown here is left alone.",))
-IN_FILE = SmallPrint(
-    ("Each node's address and boot, what ends there, and every plan: in the file in this card's thread.",)
-)
+IN_FILE = SmallPrint(("Each node's address and boot, what ends there, and every plan: in this card's thread.",))
 
 
 def checking_card(causes: Iterable[str], nodes: int, by: str) -> Document:
@@ -98,36 +97,45 @@ def plans_on_card(plans: WavePlans, fits: Fits) -> list[Block]:
 
 
 def wave_dialog(
-    wave: Wave, action: str, plans: WavePlans | None, fits: Fits, objection: str = "", against: Sequence[str] = ()
+    wave: Wave,
+    action: str,
+    plans: WavePlans | None,
+    fits: Fits,
+    objection: str = "",
+    against: Sequence[str] = (),
+    has_file: bool = False,
 ) -> Dialog:
     """Return the dialog for a decision, measured whole, as it is sent.
 
-    Shape: `objection` is what would refuse it now, `against` what else would stop the wave now.
+    Shape: `objection` is what would refuse it now, `against` what else would stop the wave now. `has_file`: the file
+    with the plans stands in the card's thread.
     Raises: CannotTell where it has no room for all of it.
     """
     verb = {APPROVE: "approve", RESUME: "resume"}.get(action, "stop")
     words, command = tuple(dialog_words(wave, action, plans, against)), f"zombie wave {verb} {wave.id}"
     dialog = reason_dialog(action, (), words, objection, titles=TITLES.get(action), read_first=action == RESUME)
     if action == APPROVE and plans is not None:
-        more = plans_in_dialog(plans, command, lambda blocks: fits([*dialog.blocks, *blocks]))
+        more = plans_in_dialog(plans, command, lambda blocks: fits([*dialog.blocks, *blocks]), has_file)
         return replace(dialog, blocks=(*dialog.blocks, *more))
     if not fits(dialog.blocks):
         raise CannotTell("What has to be read first is too long for a dialog.", command)
     return dialog
 
 
-def plans_in_dialog(plans: WavePlans, command: str, fits: Fits) -> list[Block]:
-    """Return every plan with every command, and the table of nodes, or where it stands if it does not fit.
+def plans_in_dialog(plans: WavePlans, command: str, fits: Fits, has_file: bool) -> list[Block]:
+    """Return every plan with every command, and the table of nodes, or that the file has it if it does not fit.
 
-    Raises: CannotTell where the dialog has no room for every command, or a plan cannot be shown.
+    Raises: CannotTell where the dialog has no room for that, or a plan cannot be shown.
     """
     if plans.missing:
         raise CannotTell(NOT_SHOWN.format(node=one_line(", ".join(plans.missing), 200)), command)
     blocks = [*(block for plan in plans.shared for block in _plan_blocks(plans, plan)), READ_AGAIN]
-    if not fits([*blocks, IN_FILE]):
-        raise CannotTell("The plans are too long for a dialog to show them whole.", command)
     rows = Lines(tuple("  ".join(cell for cell in row if cell) for row in (ROW, *plans.rows())))
-    return [*blocks, rows if fits([*blocks, rows]) else IN_FILE]
+    for each_node in (rows, IN_FILE) if has_file else (rows,):
+        if fits([*blocks, each_node]):
+            return [*blocks, each_node]
+    lacks = "" if has_file else ", and this card's thread has no file of them"
+    raise CannotTell(f"The plans are too long for a dialog to show them whole{lacks}.", command)
 
 
 def _plan_blocks(plans: WavePlans, plan: SharedPlan) -> Iterator[Block]:

@@ -36,6 +36,11 @@ LOOKS_EVERY = 1.0  # seconds
 Start: TypeAlias = Callable[[str, CureRequest, Sequence[Node]], Awaitable[Wave]]  # by its id
 
 
+def plans_file(wave: str) -> FileRequest:
+    """Return the file with the plans, as it is asked for."""
+    return FileRequest(PLANS_FILE, wave)
+
+
 @dataclass(slots=True, eq=False)
 class WaveCards:
     """Begins waves and shows them. `start` checks the nodes and proposes the wave; `watching` ends with the bot."""
@@ -100,7 +105,7 @@ class WaveCards:
                     card = wave_card(wave, plans, self.poster.chat.fits)
                     await self.poster.enqueue(name, CARD, spot, card)
                     if IN_FILE in card.blocks:
-                        await self.poster.attach(name, spot, FileRequest(PLANS_FILE, name))
+                        await self.poster.attach(name, spot, plans_file(name))
                 elif wave.seq != shown:
                     card = wave_card(wave, plans, self.poster.chat.fits)
                     self.poster.show(name, spot, lambda card=card: card)  # type: ignore[misc]

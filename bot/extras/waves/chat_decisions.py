@@ -20,7 +20,7 @@ from bot.domain.errors import (
 )
 from bot.domain.policy import Approval
 from bot.extras.waves.chat_card import RESUME, STOP, wave_dialog
-from bot.extras.waves.chat_cards import WaveCards
+from bot.extras.waves.chat_cards import WaveCards, plans_file
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.words import DIGEST
 from bot.seats import Chat
@@ -61,6 +61,7 @@ class WaveDecisions(Chat):
             raise NothingProposed("This is not the card of that wave; use the buttons on the card itself.")
         _check_state(click.action, wave)
         plans = await self._cards.plans(wave) if click.action != STOP else None
+        has_file = click.action == APPROVE and await self._cards.poster.has_file(wave.id, plans_file(wave.id))
         objection = ""
         if click.action in (APPROVE, RESUME):
             objection = await self._objection(click.action, wave, click.person)
@@ -68,7 +69,7 @@ class WaveDecisions(Chat):
         known_until, against = await self._service.look(wave)
         since = instant_text(known_until) if known_until is not None else ""
         intent = Intent(click.action, click.person.user, {wave.id: digest}, click.channel, click.thread, since=since)
-        dialog = wave_dialog(wave, click.action, plans, self._context.fits_dialog, objection, against)
+        dialog = wave_dialog(wave, click.action, plans, self._context.fits_dialog, objection, against, has_file)
         await self._context.open(click, intent, dialog)  # at its top, where the plans stand
 
     async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> str:

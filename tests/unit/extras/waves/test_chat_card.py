@@ -53,7 +53,7 @@ def wave_card(shown: Wave, plans: WavePlans | None = None) -> Message:
 
 
 def plans_in_dialog(plans: WavePlans, command: str) -> list[Block]:
-    blocks = chat_card.plans_in_dialog(plans, command, lambda blocks: fits(blocks, dialog=True))
+    blocks = chat_card.plans_in_dialog(plans, command, lambda blocks: fits(blocks, dialog=True), has_file=True)
     return dialog_view(Dialog("", "", tuple(blocks)), "")["blocks"]  # type: ignore[no-any-return]
 
 
@@ -177,11 +177,15 @@ def test_large_wave_whose_nodes_end_much_has_a_dialog_that_slack_takes() -> None
     nodes = tuple(replace(node, ends=PlanImpact(rows), ends_words="Ends: " + "x" * 3_000) for node in plan.nodes)
     plans = WavePlans((replace(plan, nodes=nodes),))
     words = list(dialog_words(large, "approve", plans))
-    dialog = dialog_view(chat_card.wave_dialog(large, "approve", plans, in_dialog), "")["blocks"]
+    dialog = dialog_view(chat_card.wave_dialog(large, "approve", plans, in_dialog, has_file=True), "")["blocks"]
     assert len(dialog) <= 100
     assert max(map(len, words)) <= 3_000
     assert IN_FILE in dialog
     assert all(f"db-{at}.service" in " ".join(words) for at in range(40)), "no database is left out"
+    for room in (in_dialog, in_teams):
+        with pytest.raises(CannotTell, match="too long") as refused:
+            chat_card.wave_dialog(large, "approve", plans, room)
+        assert refused.value.try_next == "zombie wave approve wave-abcd"
 
 
 @pytest.mark.parametrize("nodes", [180, 900])
