@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from bot.app.json_log import JsonLog
 from bot.demo.slack.message import Message
+from bot.domain.chat_request import ChatRequest
 from bot.extras.captures.capture_fold import RollingCapture, RollingState
 from bot.extras.captures.capture_watch import CaptureLookResult, RollingWatch
 from bot.extras.captures.chat_card import card_name
 from bot.extras.captures.chat_cards import CaptureCards, CaptureClaims
-from bot.extras.captures.events import SymptomCaught
+from bot.extras.captures.events import CaptureEnded, SymptomCaught
 from bot.extras.captures.recorder_commands import RollingRequest
 from bot.extras.profiles.sketches import Sketches
 from bot.ledger import CaseStore, Database, Leases, Outbox
-from tests.slack.acting_team import ActingTeam, acting_team
+from tests.slack.acting_team import ONCALL, ActingTeam, acting_team
 from tests.slack.workspace import SlackWorkspace, workspace
 from tests.unit.extras.profiles.test_chat_file import DRAWN
 
@@ -32,7 +36,7 @@ class Parts:
     def __call__(self, team: ActingTeam, _: object, database: Database) -> None:
         self.team, self.database = team, database
 
-    def made(self) -> tuple[CaptureCards, Sketches]:
+    def made(self, control: Any = None) -> tuple[CaptureCards, Sketches]:
         cases: Any = CaseStore(self.database)
         outbox: Any = Outbox(self.database)
         team: Any = self.team
@@ -42,9 +46,9 @@ class Parts:
         stores = SimpleNamespace(
             ledger=team.ledger, outbox=outbox, leases=leases, chat_requests=team.chat_requests, case_store=cases
         )
-        bot: Any = SimpleNamespace(stores=stores, posting=SimpleNamespace(poster=team.poster), log=log)
-        never: Any = None
-        return CaptureCards(bot, RollingWatch(never, sketches), CaptureClaims(team.chat_requests)), sketches
+        posting = SimpleNamespace(poster=team.poster, work=team, connection=SimpleNamespace(address=lambda _: ""))
+        bot: Any = SimpleNamespace(stores=stores, posting=posting, log=log)
+        return CaptureCards(bot, RollingWatch(control, sketches), CaptureClaims(team.chat_requests)), sketches
 
 
 def caught(at: datetime, sketch: str = "", mono: float = 4400.25) -> RollingCapture:
@@ -103,3 +107,23 @@ async def test_what_belongs_to_no_incident_waits_for_one_and_what_has_a_card_is_
         await asked_in_slack.news(CaptureLookResult(caught(team.world.clock(), mono=99.0)))
         await team.idle()
         assert len(told(slack, card)) == 2
+
+
+@pytest.mark.parametrize("is_on_record", [True, False])
+async def test_card_of_one_that_was_over_before_the_bot_came_back_says_what_is_on_record(
+    tmp_path: Path, is_on_record: bool
+) -> None:
+    parts = Parts()
+    async with workspace() as slack, acting_team(slack, tmp_path, fleet=parts) as team:
+        ended = CaptureEnded(ID, "terminal:bob stopped it")
+        over = replace(caught(team.world.clock()), state=RollingState.ENDED, ended=ended)
+
+        async def on_record() -> dict[str, RollingCapture]:
+            return {ID: over} if is_on_record else {}
+
+        again, _ = parts.made(SimpleNamespace(all=on_record))
+        body = json.dumps({"channel": ONCALL, "node": "node-1"})
+        assert again.takes(ChatRequest(card_name(ID), body, team.world.clock()))
+        card = await team.card("has ended on node-1" if is_on_record else "The bot was restarted before it began")
+        await team.idle()
+        assert await slack.until(lambda: len(told(slack, card)) == is_on_record, what="what it caught, in the thread")

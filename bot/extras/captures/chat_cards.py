@@ -168,11 +168,13 @@ class CaptureCards:
         target = MessageTarget(str(body["channel"]), str(body.get("thread_ts", "")))
         await self.poster.adopt(kept.key, target)
         self.turns.shown[capture] = target
-        because = "The bot was restarted before it began. Ask again."
-        await self._show_recorded(capture, str(body.get("node", "")), because, str(body.get("by", "")))
+        await self._show_recorded(capture, str(body.get("node", "")), "", str(body.get("by", "")))
 
     async def _show_recorded(self, capture: str, node: str, because: str, by: str) -> None:
-        """Show what is on record of it; where nothing is, nothing was sent to the node: say why not."""
+        """Show what is on record of it; where nothing is, nothing was sent to the node: say why not.
+
+        Shape: `because` is why it did not begin just now, if it did not.
+        """
         name, poster = card_name(capture), self.poster
         while True:
             try:
@@ -180,7 +182,8 @@ class CaptureCards:
                 if rolling is not None and not (because and rolling.is_over):
                     await self.news(CaptureLookResult(rolling))
                 else:
-                    await poster.finish(name, self.turns.shown[capture], not_recorded(node, because, by))
+                    why = because or "The bot was restarted before it began. Ask again."
+                    await poster.finish(name, self.turns.shown[capture], not_recorded(node, why, by))
                     await self.turns.release_capture(capture)
                 return
             except LedgerError as error:
