@@ -27,7 +27,7 @@ from bot.domain.fence import SENT_WITHIN
 from bot.domain.node import Node
 from bot.domain.root_command import root_argv, root_line
 from bot.domain.safe_text import one_line, redacted_line
-from bot.extras.captures.capture_fold import CaptureRecord, RollingCapture
+from bot.extras.captures.capture_fold import AFTER_LAST_LOOK, CaptureRecord, RollingCapture
 from bot.extras.captures.events import (
     CaptureAsked,
     CaptureBegan,
@@ -147,7 +147,8 @@ class RollingControl:
         Shape: `said` is why not. A person (`by`) may end it as soon as its time is over, the bot a day after.
         """
         because = f"its time was over, and its node could not be looked at ({one_line(said, 160).rstrip('.')})"
-        ended = CaptureEnded(rolling.id, because, f"its ring in {self.access.places.folder}, if that node still exists")
+        left = f"its ring in {self.access.places.folder}, if that node still exists"
+        ended = CaptureEnded(rolling.id, because, left, AFTER_LAST_LOOK)
         return await self._append(ended, by or BOT, lambda now, at: now.is_overdue(at) if by else now.is_lost(at))
 
     async def record_begun(self, rolling: RollingCapture, since_usec: int) -> RollingCapture:
@@ -158,9 +159,11 @@ class RollingControl:
         """Record a symptom, unless it is on record: several programs may see it."""
         await self._append(event, BOT, lambda now, _: not now.knows(event.symptom, event.at_mono, event.core))
 
-    async def record_end(self, rolling: RollingCapture, because: str, left: str) -> RollingCapture:
+    async def record_end(
+        self, rolling: RollingCapture, because: str, left: str, unread: Sequence[str] = ()
+    ) -> RollingCapture:
         """Record the end, and return the capture's new state."""
-        return await self._append(CaptureEnded(rolling.id, because, left), BOT, lambda *_: True)
+        return await self._append(CaptureEnded(rolling.id, because, left, tuple(unread)), BOT, lambda *_: True)
 
     async def remove_ring(self, node: Node, rolling: RollingCapture, whom: MachineIdentity, look: RollingStatus) -> str:
         """Remove the ring of a capture's ended recorder; return what is left, empty if nothing is.
@@ -273,7 +276,8 @@ def _ends_before(record: CaptureRecord, starting: CaptureStarting, whom: Machine
             raise NodeBusy(
                 f"The machine has capture {other.id} already, as {other.node}.", f"zombie capture show {other.id}"
             )
-        yield CaptureEnded(other.id, f"its time was over, and capture {starting.capture} began there")
+        because = f"its time was over, and capture {starting.capture} began there"
+        yield CaptureEnded(other.id, because, unread=AFTER_LAST_LOOK)
 
 
 def _not_known(rolling: RollingCapture, no: ZombieError) -> ConnectionLost:

@@ -22,7 +22,7 @@ from bot.domain.errors import (
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.extras.captures.capture_control import RollingControl, check_same_machine, is_recorder_of, is_start_settled
-from bot.extras.captures.capture_fold import RollingCapture
+from bot.extras.captures.capture_fold import AFTER_LAST_LOOK, RollingCapture
 from bot.extras.captures.events import SymptomCaught
 from bot.extras.captures.held_cores import HELD_SECONDS, HeldCoreFinder, HeldStretch
 from bot.extras.captures.ring_access import MachineIdentity, RingAccess
@@ -44,7 +44,7 @@ Keep = Callable[[str, bytes], None]  # a name for a file, and the next piece of 
 
 @dataclass(frozen=True, slots=True)
 class CaptureLookResult:
-    """The result of a look at a capture: its state, its cost, and what is not known yet.
+    """The result of a look at a capture: its state, its cost, and what is not known yet (`waits`).
 
     Units: `spent_seconds` of CPU for `recorded_seconds`.
     """
@@ -61,6 +61,11 @@ class CaptureLookResult:
     def load_percent(self) -> float | None:
         """What recording costs, in percent of one core; None before anything is recorded."""
         return 100 * self.spent_seconds / self.recorded_seconds if self.recorded_seconds > 0 else None
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """What is not known yet, or what never was read of a capture that is over."""
+        return self.waits if self.rolling.ended is None else self.rolling.ended.unread
 
 
 def _keep_nothing(name: str, text: bytes) -> None:
@@ -131,7 +136,8 @@ class RollingWatch:
         whom, look = await self.control.access.look(node)
         check_same_machine(node, rolling, whom)
         if whom.boot_id != rolling.started.boot_id:
-            return await self._close_ended(node, rolling, "the node rebooted, and what was recorded before it is lost")
+            because = "the node rebooted, and what was recorded before it is lost"
+            return await self._close_ended(node, rolling, because, AFTER_LAST_LOOK)
         ours = is_recorder_of(rolling, whom, look)
         if not ours and not rolling.since_usec and not is_start_settled(rolling.started, whom):
             return CaptureLookResult(rolling, waits=("whether its recorder has started: the command may still arrive",))
@@ -140,7 +146,10 @@ class RollingWatch:
         waits = await self._halt_if_stopped(node, whom) if ours and rolling.stopping is not None else []
         waits += await self._record_symptoms(node, rolling, look, ours, keep)
         if (ours or not look.is_active) and "core-held" in rolling.request.around:
-            waits += await self._search_held_cores(node, rolling, look, keep)
+            unread = await self._search_held_cores(node, rolling, look, keep)
+            if unread and not ours:  # once more: its ring is removed next
+                unread = await self._search_held_cores(node, rolling, look, keep)
+            waits += unread
         rolling = await self.control.find(rolling.id)
         if not ours and look.is_active and not rolling.is_overdue(self.control.now()):
             # It may be ours: a node that was suspended counts its time anew. It ends by itself in the end.
@@ -176,15 +185,14 @@ class RollingWatch:
         return f"its recorder ended early ({look.reason or 'systemd does not say why'})"
 
     async def _close_ended(
-        self, node: Node, rolling: RollingCapture, because: str, waits: Sequence[str] = ()
+        self, node: Node, rolling: RollingCapture, because: str, unread: Sequence[str]
     ) -> CaptureLookResult:
         whom, look = await self.control.access.look(node)  # again: reading segments takes longer than a fence lasts
         check_same_machine(node, rolling, whom)
         if is_recorder_of(rolling, whom, look):
-            return CaptureLookResult(rolling, waits=(*waits, "whether it is over: its recorder runs"))
+            return CaptureLookResult(rolling, waits=(*unread, "whether it is over: its recorder runs"))
         left = await self.control.remove_ring(node, rolling, whom, look)
-        rolling = await self.control.record_end(rolling, because, left)
-        return CaptureLookResult(rolling, waits=tuple(waits))
+        return CaptureLookResult(await self.control.record_end(rolling, because, left, unread))
 
     async def _record_symptoms(
         self, node: Node, rolling: RollingCapture, look: RollingStatus, runs: bool, keep: Keep

@@ -88,11 +88,15 @@ class CaptureStopping(OwnEvent):
 
 @dataclass(frozen=True, slots=True)
 class CaptureEnded(OwnEvent):
-    """A capture is over, and why; `left` says what may still be on the node, empty if nothing is."""
+    """A capture is over, and why; `left` says what may still be on the node, empty if nothing is.
+
+    Shape: `unread` is what was not read of it: nothing caught does not mean that nothing came then.
+    """
 
     capture: str
     because: str
     left: str = ""
+    unread: tuple[str, ...] = ()
 
 
 CaptureEvent: TypeAlias = CaptureAsked | CaptureStarting | CaptureBegan | SymptomCaught | CaptureStopping | CaptureEnded

@@ -40,5 +40,6 @@ def shown(
             case CaptureBegan():
                 yield Moment(at, source, "recording begins", f"every core of {incident.node}", timedelta(0))
             case CaptureEnded(because=because):
-                yield Moment(at, source, "recording ends", because, timedelta(0))
+                words = "; not read: ".join((because, *event.unread))
+                yield Moment(at, source, "recording ends", words, timedelta(0))
     yield from sketch_pictures(CaseStore(database), caught)

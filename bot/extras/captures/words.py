@@ -36,8 +36,8 @@ def lines(news: CaptureLookResult) -> list[str]:
     for caught in rolling.caught:
         unread = f"; not read: {one_line(caught.unread, 200)}" if caught.unread else ""
         found.append(f"* {one_line(caught.sentence, 400)}{unread}.")
-    found += [f"{'Not read' if rolling.is_over else 'Not yet'}: {one_line(waits, 200)}." for waits in news.waits]
-    if not rolling.caught and not news.waits and rolling.started is not None:
+    found += [f"{'Not read' if rolling.is_over else 'Not yet'}: {one_line(unread, 200)}." for unread in news.unread]
+    if not rolling.caught and not news.unread and rolling.started is not None:
         found.append("Nothing was caught." if rolling.is_over else "Nothing was caught so far.")
     return found
 
@@ -74,7 +74,7 @@ def document(rolling: RollingCapture, news: CaptureLookResult | None = None) -> 
             }
             for caught in rolling.caught
         ],
-        "waits": list(news.waits) if news is not None else [],
+        "waits": list((news or CaptureLookResult(rolling)).unread),
         "recorded_seconds": round(news.recorded_seconds, 1) if running and news is not None else None,
         "load_percent": round(news.load_percent or 0.0, 3) if running and news is not None else None,
         "ring_bytes": news.ring_bytes if running and news is not None else None,

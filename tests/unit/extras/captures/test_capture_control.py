@@ -28,14 +28,15 @@ from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.node import Node
 from bot.extras.captures.capture_control import RollingControl
 from bot.extras.captures.capture_fold import RollingState
-from bot.extras.captures.capture_watch import RollingWatch
+from bot.extras.captures.capture_watch import CaptureLookResult, RollingWatch
 from bot.extras.captures.events import CaptureAsked, CaptureStarting, CaptureStopping
 from bot.extras.captures.recorder_commands import CapturePaths, RollingRequest, unit_free_line
 from bot.extras.captures.ring_access import MachineIdentity
-from bot.extras.captures.ring_status import parse_status
+from bot.extras.captures.ring_status import Segment, parse_status
 from bot.extras.captures.serving import CapturePoller
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.store import CaptureStore
+from bot.extras.captures.words import document, lines
 from bot.ledger import Database, Ledger
 from bot.ledger.database import on_thread
 from tests.record.ledgers import ledger_in
@@ -283,6 +284,7 @@ def test_node_that_is_gone_does_not_keep_its_capture(stage: Stage, how: str) -> 
     stage.world.now += timedelta(days=1)
     ended = stage.seen().ended
     assert ended.because.startswith("its time was over, and its node could not be looked at (")
+    assert ended.unread == ("what came after the last look",)
     assert "if that node still exists" in ended.left
 
 
@@ -424,6 +426,33 @@ def test_copies_of_an_image_are_recorded_each_for_itself(stage: Stage) -> None:
     stage.limits = CaptureSettings(at_once=3, most_hours=24, a_day=9)
     stage.ask("n1")
     assert not stage.find("capture000").is_over, "its own look ends it, and says what is left there"
+
+
+def test_what_was_never_read_of_one_that_is_over_stays_on_record_and_nothing_caught_is_not_said(stage: Stage) -> None:
+    stage.ask()
+    assert stage.stopped().is_over
+    over = CaptureLookResult(stage.find())  # as whoever asks later sees it
+    unread = "the kernel's log is unread (the answer never came), so resets and lockups are not seen"
+    assert lines(over)[-1] == f"Not read: {unread}."
+    assert document(over.rolling)["waits"] == [unread]
+
+
+def test_segment_that_cannot_be_read_is_tried_once_more_before_its_ring_is_removed(stage: Stage) -> None:
+    class Starved(Between):
+        async def text(self, node: Node, names: Any, between: Any, hand_on: Any) -> None:
+            tried.extend(names)
+            raise CannotRead("no text of the segments came (sudo: timed out)")
+
+    tried, plain, segment = list[str](), stage.machine.status, "perf.data.2026113002000000"
+    last: Any = stage.machine
+    last.status = lambda: replace(plain(), segments=(Segment(segment, 10**7, 1000),), log_unread="")
+    access = Starved(stage.access)
+    request = RollingRequest(1, 2, ("core-held",))
+    through(stage.watch(access).control.ask(ONE, request, "terminal:ann"))
+    stage.world.now += timedelta(hours=1, minutes=1)  # it ended by itself
+    through(stage.watch(access).look_or_give_up(stage.known, stage.find()))
+    assert tried == [segment, segment]
+    assert stage.find().ended.unread == (f"{segment}: no text of the segments came (sudo: timed out)",)
 
 
 def test_ring_of_another_capture_is_left_until_that_one_has_read_it(stage: Stage) -> None:

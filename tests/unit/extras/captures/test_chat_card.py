@@ -100,7 +100,7 @@ def test_no_words_are_markup_or_too_long(words: str) -> None:
         node=words,
         state=RollingState.ENDED,
         caught=tuple(replace(caught(words, words), at_mono=400.0 + 20 * number) for number in range(40)),
-        ended=CaptureEnded(ID, words, words),
+        ended=CaptureEnded(ID, words, words, (words,) * 40),
     )
     messages = (
         capture_card(CaptureLookResult(rolling, waits=(words,) * 40)),
