@@ -30,6 +30,7 @@ from bot.extras.captures.ring_status import RollingStatus, Segment, Symptom, sym
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.store import CaptureStore
 from bot.extras.profiles.by_core import CoreRuns
+from bot.extras.profiles.perf_command import JOURNAL_LINES
 from bot.extras.profiles.reader import Reader, Sample
 from bot.extras.profiles.sketch import sketch
 from bot.extras.profiles.sketches import Sketches
@@ -74,7 +75,7 @@ def _keep_nothing(name: str, text: bytes) -> None:
 
 @dataclass(slots=True)
 class RollingWatch:
-    """Looks at captures; remembers which segments were searched for held cores.
+    """Looks at captures; remembers which segments were searched for held cores, and until when the log was read.
 
     Shape: without `sketches` nothing is stored for pictures.
     """
@@ -82,6 +83,7 @@ class RollingWatch:
     control: RollingControl
     sketches: Sketches | None = None
     _through: dict[str, set[str]] = field(default_factory=dict)
+    _log_read: dict[str, float] = field(default_factory=dict)
 
     async def look_or_give_up(
         self, known: NodeDirectory, rolling: RollingCapture, keep: Keep = _keep_nothing
@@ -202,6 +204,8 @@ class RollingWatch:
         if look.log_unread and set(rolling.request.around) - {"core-held"}:
             waits.append(f"the kernel's log is unread ({look.log_unread}), so resets and lockups are not seen")
         since = rolling.since_usec / 1e6 if rolling.since_usec else (rolling.started.uptime if rolling.started else 0.0)
+        if set(rolling.request.around) - {"core-held"}:
+            waits += await self._record_log_gap(rolling, look, since)
         for symptom in symptoms(look, rolling.request.around, since):
             if rolling.knows(symptom.name, symptom.at_mono):
                 continue
@@ -221,6 +225,25 @@ class RollingWatch:
                 await self._read_cores_before(node, rolling, symptom, caught, names, keep)
             )
         return waits
+
+    async def _record_log_gap(self, rolling: RollingCapture, look: RollingStatus, since: float) -> list[str]:
+        """Record that lines of the kernel's log came between two looks of this program which neither of them read.
+
+        Returns what its first look left out: an earlier program may have read that.
+        """
+        is_first, until = rolling.id not in self._log_read, self._log_read.get(rolling.id, since)
+        begins = look.log_begins_after(until)
+        if look.stamped:
+            self._log_read[rolling.id] = look.stamped[-1][0]
+        if begins is None or (at := look.wall(begins)) is None or (before := look.wall(until)) is None:
+            return []
+        left_out = f"the kernel's log from {_clock_words(before)} to {_clock_words(at)} UTC"
+        if is_first:
+            return [f"{left_out} by this look, which reads its last {JOURNAL_LINES} lines"]
+        says = f"the kernel logged more than {JOURNAL_LINES} lines between two looks"
+        error = _time_error(look)
+        await self.control.record_symptom(SymptomCaught(rolling.id, "log-unread", at, begins, says, left_out, error))
+        return []
 
     async def _read_cores_before(
         self,

@@ -15,7 +15,7 @@ from bot.domain.root_command import in_folders, root_line
 from bot.domain.safe_text import redacted_line
 from bot.extras.captures.recorder_commands import UNIT, CapturePaths
 from bot.extras.profiles.capture_wire import Facts, WallClock
-from bot.extras.profiles.perf_command import JOURNAL_SECONDS, READS_JOURNAL
+from bot.extras.profiles.perf_command import JOURNAL_LINES, JOURNAL_SECONDS, READS_JOURNAL
 from bot.probes.formats.kernel_line import KernelLine
 from bot.probes.formats.kernel_table import table
 
@@ -36,7 +36,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A kernel log line. Units: printk's own stamp, in seconds; None where the journal has none."""
+    """A kernel log line, empty where it is no text. Units: printk's own stamp, in seconds; None where it has none."""
 
     stamp: float | None
     says: str
@@ -73,6 +73,17 @@ class RollingStatus:
     def ring_bytes(self) -> int:
         """The ring's size on disk."""
         return sum(segment.size_bytes for segment in self.segments)
+
+    @property
+    def stamped(self) -> list[tuple[float, str]]:
+        """The kernel log's lines with a stamp, the oldest first; by CLOCK_MONOTONIC, with the log clock's distance."""
+        offset = self.kernel_log.seconds if self.kernel_log is not None else 0.0
+        return sorted((line.stamp + offset, line.says) for line in self.lines if line.stamp is not None)
+
+    def log_begins_after(self, mono: float) -> float | None:
+        """When the lines begin that were read, where the log may have more after `mono`: only its last are read."""
+        stamped = self.stamped if len(self.lines) >= JOURNAL_LINES else []
+        return next((at for at, _ in stamped[:1] if at > mono), None)
 
     def wall(self, mono: float) -> datetime | None:
         """Return the wall-clock time of a CLOCK_MONOTONIC value of the node."""
@@ -207,8 +218,8 @@ def _journal_entries(text: str) -> tuple[Sequence[tuple[float, float]], Sequence
         stamp, mono = (_micros(entry.get(name, "")) for name in (_FIELD_SOURCE, _FIELD_MONO))
         if stamp is not None and mono is not None:
             pairs.append((stamp, mono))
-        if says := entry.get("MESSAGE", ""):
-            lines.append(LogLine(stamp, says))
+        if entry:
+            lines.append(LogLine(stamp, entry.get("MESSAGE", "")))
 
     for line in text.splitlines():
         if (found := _FIELD.match(line)) is None:
@@ -262,11 +273,7 @@ def symptoms(look: RollingStatus, wanted: Collection[str], since_mono: float) ->
 
 
 def _all_symptoms(look: RollingStatus) -> Iterator[Symptom]:
-    offset = look.kernel_log.seconds if look.kernel_log is not None else 0.0
-    for line in look.lines:
-        if line.stamp is None:
-            continue
-        event = table().event(KernelLine(line.says, line.says))
+    for at, says in look.stamped:
+        event = table().event(KernelLine(says, says))
         if event is not None and event.kind in _OF:
-            name, called = _OF[event.kind]
-            yield Symptom(name, called, line.stamp + offset)
+            yield Symptom(*_OF[event.kind], at)

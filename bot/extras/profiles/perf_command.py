@@ -25,8 +25,12 @@ GRACE_SECONDS = 5.0  # perf writes most of its data at its end; if killed a seco
 SYMBOLS_SECONDS = 8.0
 JOURNAL_SECONDS = 5.0
 READS_SYMBOLS = ("cat", "/proc/kallsyms")
+JOURNAL_LINES = 200
 # Shows how far the kernel log's clock is from perf's: each entry has both times.
-READS_JOURNAL = (*("journalctl", "-k", "-b", "-q", "--no-pager", "-o", "export", "-n", "200"), "SYSLOG_FACILITY=0")
+READS_JOURNAL = (
+    *("journalctl", "-k", "-b", "-q", "--no-pager", "-o", "export", "-n", str(JOURNAL_LINES)),
+    "SYSLOG_FACILITY=0",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 from collections.abc import Coroutine, Iterator
 from dataclasses import replace
@@ -32,11 +33,13 @@ from bot.extras.captures.capture_watch import CaptureLookResult, RollingWatch
 from bot.extras.captures.events import CaptureAsked, CaptureStarting, CaptureStopping
 from bot.extras.captures.recorder_commands import CapturePaths, RollingRequest, unit_free_line
 from bot.extras.captures.ring_access import MachineIdentity
-from bot.extras.captures.ring_status import Segment, parse_status
+from bot.extras.captures.ring_status import LogLine, Segment, parse_status
 from bot.extras.captures.serving import CapturePoller
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.store import CaptureStore
 from bot.extras.captures.words import document, lines
+from bot.extras.profiles.capture_wire import WallClock
+from bot.extras.profiles.perf_command import JOURNAL_LINES
 from bot.ledger import Database, Ledger
 from bot.ledger.database import on_thread
 from tests.record.ledgers import ledger_in
@@ -435,6 +438,35 @@ def test_what_was_never_read_of_one_that_is_over_stays_on_record_and_nothing_cau
     unread = "the kernel's log is unread (the answer never came), so resets and lockups are not seen"
     assert lines(over)[-1] == f"Not read: {unread}."
     assert document(over.rolling)["waits"] == [unread]
+
+
+def test_lines_of_the_log_that_came_between_two_looks_and_were_left_out_are_on_record(stage: Stage) -> None:
+    def logged(number: int) -> None:
+        """The kernel logs so many lines, of which a look reads the last; the node's clock stands at the last."""
+        log.extend(LogLine(stage.machine.uptime + at / 1000, "oom-kill") for at in range(number))
+        stage.world.now += timedelta(seconds=60)
+
+    log, plain, clock = list[LogLine](), stage.machine.status, WallClock(0.0, 0.001, 1.0)
+    answers: Any = stage.machine
+    answers.status = lambda: replace(plain(), lines=tuple(log[-JOURNAL_LINES:]), log_unread="", clock=clock)
+    logged(500)
+    rolling, watch = stage.ask(), stage.watch()
+
+    def looked(by: RollingWatch) -> CaptureLookResult:
+        found: CaptureLookResult = through(by.look_or_give_up(stage.known, rolling))
+        return found
+
+    for number in (0, JOURNAL_LINES - 1, 10):
+        logged(number)
+        assert (looked(watch).waits, stage.find().caught) == ((), ())
+    logged(JOURNAL_LINES + 60)
+    (gap,) = looked(watch).rolling.caught
+    assert (gap.symptom, gap.sentence) == ("log-unread", "the kernel logged more than 200 lines between two looks")
+    assert re.fullmatch(r"the kernel's log from [\d:.]+ to [\d:.]+ UTC", gap.unread)
+    for by in (watch, stage.watch()):
+        again = looked(by)
+        assert again.rolling.caught == (gap,)
+    assert re.search("by this look, which reads its last 200 lines", again.waits[0]), "another program's first look"
 
 
 def test_segment_that_cannot_be_read_is_tried_once_more_before_its_ring_is_removed(stage: Stage) -> None:
