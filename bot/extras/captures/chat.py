@@ -9,13 +9,14 @@ from typing import Any
 
 from bot.chat.clicks import Click
 from bot.chat.context import ChatContext
+from bot.chat.document import clipped
 from bot.chat.people import Person
 from bot.chat.requests import CommandRequest, ExtraQuestion, HelpRequest, KnownNodes, Request, WorkRequest, unknown_node
 from bot.domain.chat_request import ChatRequest
 from bot.domain.errors import CannotRead, NothingProposed, Unreachable
 from bot.domain.safe_text import one_line
 from bot.extras.captures.capture_fold import RollingCapture
-from bot.extras.captures.chat_card import SHOW, STOP, capture_of, card_name, listed
+from bot.extras.captures.chat_card import MOST_SHOWN, SHOW, STOP, capture_of, card_name, listed
 from bot.extras.captures.chat_cards import CaptureCards
 from bot.extras.captures.recorder_commands import HOURS, RollingRequest, hours_of, is_capture_id
 from bot.extras.captures.words import lines
@@ -111,7 +112,7 @@ class CaptureChat(Chat):
         except (CannotRead, Unreachable) as no:
             self.context.log("capture_unread", capture=rolling.id, node=rolling.node, error=one_line(str(no)))
             return f"Capture {rolling.id} cannot be looked at now: {no}"
-        return "\n".join(lines(news))[:_SAID]
+        return clipped("\n".join(lines(news, MOST_SHOWN)), _SAID)
 
 
 _NO_YES = NothingProposed(

@@ -34,7 +34,7 @@ from bot.view.words import Bold, Code, Link, in_chat
 PREFIX = "capture-"
 SHOW, STOP = "capture-show", "capture-stop"
 SAID = 500
-MOST_LINES = 12  # of a card; the terminal shows all
+MOST_SHOWN = 5  # of what was caught, and of what was not read; the terminal shows all
 MOST_LISTED = 20
 
 
@@ -68,7 +68,7 @@ def capture_card(news: CaptureLookResult) -> Document:
     title = f"{_TITLES[rolling.state]} {node}"
     people = _people(rolling)
     lines_shown: list[Pieces] = [
-        with_people(said.removeprefix("* "), people, SAID) for said in lines(news)[1 : MOST_LINES + 1]
+        with_people(said.removeprefix("* "), people, SAID) for said in lines(news, MOST_SHOWN)[1:]
     ]
     # One clock on the card, the kernel log's: what is caught has its milliseconds.
     until = f"{rolling.until:%Y-%m-%d %H:%M} UTC" if rolling.until is not None and not rolling.is_over else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from bot.app.bot import Bot
 
 RETRIES_EVERY = 2.0  # seconds
-MOST_TOLD = 25  # symptoms of a capture in its thread; the terminal shows all
+MOST_TOLD = 25  # symptoms of a capture in its thread; then it says where all are
 CAUGHT = "caught-"
 _LOOKS = "look-"
 _REMEMBERED = 1000  # captures whose figures are remembered, and symptoms that were told
@@ -146,7 +146,7 @@ class CaptureCards:
             target = self.turns.shown.get(rolling.id)
             has_card = await self._draw_card(news, target)
             if target is not None or not has_card:
-                for caught in rolling.caught[:MOST_TOLD]:
+                for caught in _told_of(rolling):
                     await self._post_caught(rolling, caught, target)
         self._figures[rolling.id] = news
         return news
@@ -230,3 +230,10 @@ class CaptureCards:
         if self.watch.sketches is not None:
             await attach_pictures(poster, name, target, await self.watch.sketches.find(rolling.id, caught.sketch))
         self._told[told] = None
+
+
+def _told_of(rolling: RollingCapture) -> Sequence[SymptomCaught]:
+    """Return what is told of it: the first symptoms, and in place of the next one that there is more."""
+    told, more = rolling.caught[:MOST_TOLD], rolling.caught[MOST_TOLD : MOST_TOLD + 1]
+    says = f"More was caught, which is not told here: zombie capture show {rolling.id}"
+    return (*told, *(replace(caught, sentence=says, unread="", sketch="") for caught in more))

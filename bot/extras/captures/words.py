@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from bot.domain.entry import instant_text
 from bot.domain.safe_text import one_line
 from bot.extras.captures.capture_fold import RollingCapture, RollingState
 from bot.extras.captures.capture_watch import CaptureLookResult
+from bot.extras.captures.events import SymptomCaught
 
 
 def line(rolling: RollingCapture) -> str:
@@ -16,8 +18,11 @@ def line(rolling: RollingCapture) -> str:
     return f"{rolling.id}  {one_line(rolling.node, 60)}  {_state(rolling)}{caught}, asked by {one_line(rolling.by, 60)}"
 
 
-def lines(news: CaptureLookResult) -> list[str]:
-    """Return what a look found, as lines."""
+def lines(news: CaptureLookResult, most: int = 0) -> list[str]:
+    """Return what a look found, as lines: the capture, what is not read of it, what it caught.
+
+    Shape: `most` is how many of the last two stand there each, the newest; 0: all.
+    """
     rolling = news.rolling
     found = [f"Capture {rolling.id} of {one_line(rolling.node, 60)}: {_state(rolling)}."]
     found.append(f"Looks for {', '.join(rolling.request.around)}; asked by {one_line(rolling.by, 80)}.")
@@ -33,13 +38,27 @@ def lines(news: CaptureLookResult) -> list[str]:
         found.append(f"Left on the node: {one_line(ended.left, 200)}.")
     if news.clock_error is not None:
         found.append(f"Times of the kernel's log and perf's agree within {news.clock_error:.3f} s.")
-    for caught in rolling.caught:
-        unread = f"; not read: {one_line(caught.unread, 200)}" if caught.unread else ""
-        found.append(f"* {one_line(caught.sentence, 400)}{unread}.")
-    found += [f"{'Not read' if rolling.is_over else 'Not yet'}: {one_line(unread, 200)}." for unread in news.unread]
+    said = [f"{'Not read' if rolling.is_over else 'Not yet'}: {one_line(unread, 200)}." for unread in news.unread]
+    found += _newest(rolling, "not read", said, most)
+    said = [f"* {one_line(caught.sentence, 400)}{_unread(caught)}." for caught in rolling.caught]
+    found += _newest(rolling, "caught", said, most)
     if not rolling.caught and not news.unread and rolling.started is not None:
         found.append("Nothing was caught." if rolling.is_over else "Nothing was caught so far.")
     return found
+
+
+def _newest(rolling: RollingCapture, what: str, said: Sequence[str], most: int) -> Sequence[str]:
+    """Return the newest of them, the newest first, under how many there are; all in their order where all find room."""
+    if not 0 < most < len(said):
+        return said
+    return [
+        f"{len(said)} {what}, of which the last {most}; all: zombie capture show {rolling.id}",
+        *said[: -most - 1 : -1],
+    ]
+
+
+def _unread(caught: SymptomCaught) -> str:
+    return f"; not read: {one_line(caught.unread, 200)}" if caught.unread else ""
 
 
 def _cost(news: CaptureLookResult) -> tuple[float, float] | None:

@@ -16,6 +16,7 @@ from bot.domain.transitions import State
 from bot.extras.captures.capture_fold import RollingCapture, RollingState, incident_of
 from bot.extras.captures.capture_watch import CaptureLookResult
 from bot.extras.captures.chat_card import (
+    MOST_SHOWN,
     SHOW,
     STOP,
     capture_card,
@@ -25,6 +26,7 @@ from bot.extras.captures.chat_card import (
     listed,
     not_recorded,
 )
+from bot.extras.captures.chat_cards import MOST_TOLD, _told_of
 from bot.extras.captures.events import (
     CaptureEnded,
     CaptureStarting,
@@ -32,6 +34,7 @@ from bot.extras.captures.events import (
     SymptomCaught,
 )
 from bot.extras.captures.recorder_commands import RollingRequest
+from bot.extras.captures.words import lines
 from bot.surfaces.slack.drawing import ALL_BLOCKS, draw
 from tests.record.incidents import BEGAN_AT
 
@@ -91,6 +94,22 @@ def test_figures_and_what_was_caught_stand_on_it() -> None:
     assert "1 caught; the last: reset at 12:03:07.412 UTC" in message.text
     assert f"It ends by itself {news.rolling.until:%Y-%m-%d %H:%M} UTC" in text
     assert '"type": "date"' not in text, "one clock on a card: the kernel log's"
+
+
+def test_of_much_that_was_caught_the_newest_stands_on_it_below_what_is_unread_and_how_much_there_is() -> None:
+    many = tuple(replace(caught(f"reset no. {number}"), at_mono=1140.0 * number) for number in range(1, 39))
+    rolling = replace(RUNNING, caught=many)
+    news = CaptureLookResult(rolling, 0.4, 42_000.0, 42_000_000, 12, 0.004, ("the kernel's log is unread",))
+    shown = draw(capture_card(news)).blocks
+    said = f"38 caught, of which the last {MOST_SHOWN}; all: zombie capture show {ID}"
+    for text in (json.dumps(shown), "\n".join(lines(news, MOST_SHOWN))):
+        assert text.index("Not yet: the kernel's log is unread.") < text.index(said) < text.index("reset no. 38.")
+        assert "reset no. 33." not in text
+    assert [each for each in lines(news) if each.startswith("* ")] == [f"* reset no. {at}." for at in range(1, 39)]
+    *told, more = _told_of(rolling)
+    assert tuple(told) == many[:MOST_TOLD]
+    assert more.sentence == f"More was caught, which is not told here: zombie capture show {ID}"
+    assert _told_of(replace(rolling, caught=many[:MOST_TOLD])) == many[:MOST_TOLD]
 
 
 @pytest.mark.parametrize("words", HOSTILE, ids=range(len(HOSTILE)))
