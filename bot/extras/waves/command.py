@@ -245,7 +245,7 @@ async def _run_wave(parts: WaveParts, name: str, arguments: argparse.Namespace) 
     shown = [""]
 
     def says(wave: Wave, waits: str) -> None:
-        line = wave_headline(wave) + (f"  … {waits}" if waits else "")
+        line = wave_headline(wave) + (f"  … {options.as_typed_here(arguments, waits)}" if waits else "")
         if line != shown[0]:
             shown[0] = line
             print(line, file=sys.stderr, flush=True)

@@ -138,7 +138,8 @@ class WaveRun:
             return AdvanceLater(RETRY, unread)
         if wave.state is WaveState.RUNNING and not why_over:
             return await self._next_turn(wave)
-        return AdvanceLater(POLL, f"it is {wave.state}")
+        why = f": {one_line(wave.stop.because, 300)}" if wave.stop is not None else ""
+        return AdvanceLater(POLL, f"it is {wave.state}{why}")
 
     # --- a turn
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.app.acting import Acting
@@ -13,6 +13,7 @@ from bot.app.factories import incident_id, randomness
 from bot.domain.alert import TERMINAL, SourceKind
 from bot.domain.contracts import AdvanceLater, Log, NodeDirectory
 from bot.domain.errors import LedgerError, UsageError
+from bot.domain.events import GIVE_UP, GO_ON
 from bot.domain.incident import Incident
 from bot.domain.nearest import did_you_mean
 from bot.domain.node import Node
@@ -152,6 +153,10 @@ async def run_here(parts: WaveParts, wave_id: str, says: Callable[[Wave, str], N
 
 async def _advanced(parts: WaveParts, member: WaveMember) -> AdvanceLater | None:
     incident = await parts.service.incident(member)
-    if incident is None or incident.ended or incident.state in (State.PROPOSED, State.UNKNOWN):
+    if incident is None or incident.ended or incident.state is State.PROPOSED:
         return None  # the wave's own next step
-    return await parts.acting.remediation.step(incident)
+    again = await parts.acting.remediation.step(incident)
+    if again is None or incident.state is not State.UNKNOWN or incident.question is None:
+        return again
+    asks = f"{incident.node} asks: {one_line(incident.question.question, 300)}"
+    return replace(again, because=f'{asks} To answer: zombie remediate {incident.id} --answer "{GO_ON}" or "{GIVE_UP}"')

@@ -31,7 +31,7 @@ from bot.extras.waves.store import WaveStore, check_may_begin
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.wave_run import WaveRun
 from bot.extras.waves.wave_service import NEVER_PROPOSED, PUT_TOGETHER, WaveRequest, WaveService, why_no_member
-from bot.extras.waves.wiring import run_here
+from bot.extras.waves.wiring import _advanced, run_here
 from bot.ledger import Ledger
 from bot.response.incident_record import null_log
 from tests.alerts.pages import judged, of_page
@@ -376,7 +376,8 @@ def test_wave_that_is_run_in_a_terminal_outlives_a_ledger_that_is_away_for_a_mom
         assert (over, said) == (first, ["It is away.", "It is away.", ""])
 
 
-def test_node_that_asks_a_person_stops_its_wave_and_goes_on_in_its_turn_once_that_is_answered() -> None:
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_node_that_asks_a_person_stops_its_wave_until_that_is_answered_or_nobody_did_in_time(is_answered: bool) -> None:
     with database_in_memory() as database:
         world, stage, desk = desk_of(database, ("a", "b", "c"))
         approved_wave(world, stage, desk)
@@ -392,6 +393,15 @@ def test_node_that_asks_a_person_stops_its_wave_and_goes_on_in_its_turn_once_tha
         stopped = run_until(world, stage, desk, end)
         assert stopped.stop is not None
         assert stopped.stop.because.startswith(f"{first.node} asks a person: The host key")
+        parts: Any = SimpleNamespace(service=desk, acting=SimpleNamespace(remediation=stage.remediation()))
+        asks = drive(world, _advanced(parts, first)).because  # as `zombie wave run` says it
+        assert asks.startswith(f"{first.node} asks: The host key")
+        assert asks.endswith(f'zombie remediate {first.incident} --answer "go on" or "give up"')
+        if not is_answered:
+            world.now += POLICY.approval_expires
+            assert drive(world, _advanced(parts, first)) is None
+            assert [turn.member for turn in run_until(world, stage, desk, end).having(TurnOutcome.FAILED)] == [first]
+            return
         strange.clear()
         drive(world, stage.responder().answer(first.incident, GO_ON, Approval("terminal:ann", "the old key is back")))
         known, against = drive(world, desk.look(stopped))
