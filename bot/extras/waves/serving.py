@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
@@ -10,6 +12,8 @@ from bot.app.while_serving import WhileServing
 from bot.chat.context import ChatContext
 from bot.chat.people import ChatApproverLookup
 from bot.domain.contracts import Log, Seconds
+from bot.domain.engine_contracts import Notices
+from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.engine.job_queue import JobQueue
 from bot.extras.waves.chat_cards import PlansFile, WaveCards
@@ -34,7 +38,14 @@ def _parts(bot: Bot) -> WaveParts:
     people = bot.posting.connection.people(bot.acting.policy.approver_groups)
     stores, lookup = bot.stores, ChatApproverLookup(people, bot.acting.policy)
     waves, cases = WaveStore(stores.database), stores.case_store
-    return build_wave_service(bot.acting, bot.known, stores.ledger, waves, cases=cases, lookup=lookup, log=bot.log)
+    parts = build_wave_service(bot.acting, bot.known, stores.ledger, waves, cases=cases, lookup=lookup, log=bot.log)
+    return replace(parts, run=replace(parts.run, goes_on=partial(go_on_here, stores.leases, bot.notices)))
+
+
+async def go_on_here(leases: Leases, notices: Notices, incident: Incident) -> None:
+    """Have this program go on with an incident of the wave that it runs: whoever has it may not act."""
+    if incident.card not in await leases.mine():
+        notices.decided(incident.id)
 
 
 def _cards(bot: Bot) -> WaveCards:

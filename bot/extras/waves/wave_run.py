@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeAlias
 
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim, check_not_quiet
@@ -73,14 +74,22 @@ _OUTCOMES = {
 }
 
 
+GoesOn: TypeAlias = Callable[[Incident], Awaitable[None]]
+
+
+async def _nobody(_: Incident) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class WaveRun:
-    """Runs waves."""
+    """Runs waves. `goes_on` is told of each incident that has the turn and is decided: here somebody may act on it."""
 
     service: WaveService
     responder: Responder
     nodes: NodeDirectory
     runner: str = ""
+    goes_on: GoesOn = _nobody
 
     @property
     def policy(self) -> Policy:
@@ -201,8 +210,12 @@ class WaveRun:
         Shape: `over` says why no turn is given any more; empty while turns are given.
         """
         incident = await self.service.incident(turn.member)
-        if incident is None or incident.state is not State.PROPOSED:
-            return None  # the engine goes on with it
+        if incident is None:
+            return None
+        if incident.state is not State.PROPOSED:
+            if self.policy.acting:
+                await self.goes_on(incident)
+            return None
         is_late, late = now >= turn.given_at + self.policy.approval_expires, "It could not begin in its turn."
         if over or (is_late and wave.state is not WaveState.RUNNING):
             return await self._cancel_and_advance(incident, over or late)

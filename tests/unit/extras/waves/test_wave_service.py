@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -26,7 +27,7 @@ from bot.domain.node import Node
 from bot.domain.policy import Approval
 from bot.domain.transitions import State
 from bot.extras.waves.events import TurnEnded, TurnGiven, TurnOutcome
-from bot.extras.waves.serving import WaveKeeper
+from bot.extras.waves.serving import WaveKeeper, go_on_here
 from bot.extras.waves.store import WaveStore, check_may_begin
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.wave_run import WaveRun
@@ -330,6 +331,37 @@ def test_bot_that_does_not_act_leaves_a_wave_and_its_lease_to_one_that_does() ->
         drive(world, WaveKeeper(reads, desk.waves, leases, null_log, lambda: 0.0)._carry_on("wave-abcd"))
         assert drive(world, reads.advance("wave-abcd")).because == "this bot does not act"
         assert drive(world, desk.find("wave-abcd")).state is WaveState.RUNNING
+
+
+def test_program_that_runs_a_wave_goes_on_with_its_nodes_though_another_has_them() -> None:
+    """The other may be one that does not act, and would let each turn run out."""
+    with database_in_memory() as database:
+        world, stage, desk = desk_of(database, ("a", "b"))
+        approved_wave(world, stage, desk)
+        mine, told = set[str](), list[str]()
+
+        async def owned() -> set[str]:
+            return mine
+
+        leases: Any = SimpleNamespace(mine=owned)
+        notices: Any = SimpleNamespace(decided=told.append)
+        program = WaveRun(desk, stage.responder(), stage, "p", partial(go_on_here, leases, notices))
+        world.now += timedelta(minutes=2)  # the node may be read again
+        drive(world, program.advance("wave-abcd"))
+        (turn,) = drive(world, desk.find("wave-abcd")).under_way
+        drive(world, program.advance("wave-abcd"))
+        decided = stage.ledger.incident.now(turn.member.incident)
+        assert decided is not None
+        assert decided.state is State.APPROVED
+        reads = replace(program, service=replace(desk, policy=replace(POLICY, acting=False)))
+        for carries, hears in ((reads, []), (program, [decided.id]), (program, [decided.id])):
+            told.clear()
+            drive(world, carries.advance("wave-abcd"))
+            assert told == hears
+        mine.add(decided.card)
+        told.clear()
+        drive(world, program.advance("wave-abcd"))
+        assert told == []
 
 
 def test_wave_whose_cause_comes_into_doubt_stops_for_that_and_loses_no_node() -> None:
