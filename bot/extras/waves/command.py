@@ -148,7 +148,12 @@ def _show(words: list[str], arguments: argparse.Namespace) -> int:
             plans = wave_plans(wave, incidents, options.plan_words())
             options.print_result(arguments, wave_body(wave, plans), _text(wave, plans))
             return 0
-        every = [wave for name in waves.ids.now() if (wave := waves.find.now(name)) is not None]
+        every = []
+        for name in waves.ids.now():
+            try:
+                every += [wave] if (wave := waves.find.now(name)) is not None else []
+            except (UnreadableEntry, ImpossibleEvent) as no:  # a newer program wrote it: the others are listed
+                print(f"zombie: {name}: {no.sentence}", file=sys.stderr)
     every.sort(key=lambda wave: wave.opened_at, reverse=True)
     text = "\n".join(map(wave_headline, every)) or "No waves."
     options.print_result(arguments, {"waves": [wave_body(wave) for wave in every]}, text)

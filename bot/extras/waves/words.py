@@ -294,7 +294,16 @@ def wave_body(wave: Wave, plans: WavePlans | None = None) -> dict[str, Any]:
         + [{"node": each.node, "incident": each.incident, "turn": "to come", "because": ""} for each in wave.waiting],
         "controls": [{"node": each.node, "incident": each.incident} for each in proposal.controls],
         "effect": None,  # of control groups, which are gone
-        **({"does": safe(plans.does), "ends": plans.ends(), "plans": plans.body()} if plans is not None else {}),
+        **(
+            {
+                "does": safe(plans.does),
+                "ends": plans.ends(),
+                "plans": plans.body(),
+                "missing": list(map(safe, plans.missing)),
+            }
+            if plans is not None
+            else {}
+        ),
     }
 
 

@@ -19,7 +19,7 @@ from bot.extras.waves import chat_card
 from bot.extras.waves.chat_card import NAMES, dialog_words
 from bot.extras.waves.events import WaveMember, WaveProposed, WaveStopped
 from bot.extras.waves.wave import Wave, WaveState, stages_of
-from bot.extras.waves.words import PlannedNode, SharedPlan, WavePlans, wave_lines
+from bot.extras.waves.words import PlannedNode, SharedPlan, WavePlans, wave_body, wave_lines
 from bot.surfaces.slack.drawing import ALL_BLOCKS, Block, dialog_view, draw, fits
 from bot.surfaces.teams import drawing as teams
 from bot.view.plan_words import NOTHING_SEEN
@@ -165,7 +165,9 @@ def test_what_ends_with_a_wave_is_summed_databases_first_and_stands_with_each_no
 def test_nothing_ends_is_said_only_where_all_of_it_was_read() -> None:
     seen = with_ends(of_nodes(1), 0, PlanImpact(), "Ends: nothing.")
     assert seen.ends() == (NOTHING_SEEN,)
-    assert NOTHING_SEEN not in WavePlans(seen.shared, ("node-9",)).ends()
+    other = WavePlans(seen.shared, ("node-9",))
+    assert NOTHING_SEEN not in other.ends()
+    assert wave_body(wave(WaveState.PROPOSED), other)["missing"] == ["node-9"]
     unread = with_ends(of_nodes(1), 0, PlanImpact(unread=(Unread("units", "refused"),)), "not known")
     assert unread.ends() == ("what else ends is not known on 1 node: node-0",)
 

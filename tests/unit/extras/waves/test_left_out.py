@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from bot.__main__ import parser
 from bot.app.extras import extras_in_force, seat_values, shipped, step_blockers
@@ -317,7 +318,13 @@ def test_record_with_a_wave_is_whole_and_shown_without_them(older: Path) -> None
     (older / "zombie.toml").write_text("")
     verified = zombie(older, "audit", "verify")
     assert (verified.returncode, "left out" in verified.stdout) == (0, False)
-    assert "wave-eszgzd8a0q" in zombie(older, "wave").stdout
+    forged = chained_entry("wave-0000000000", Head(), "2027-01-01T00:00:00.000Z", BrandNew(), "bot")
+    with Database.open(f"sqlite:///{older / 'state' / 'zombie.db'}") as database, database.writing() as connection:
+        insert_entry(connection, forged)
+        connection.execute(text("INSERT INTO waves VALUES ('wave-0000000000', 'running', '', '[]', false)"))
+    listed = zombie(older, "wave")
+    assert "wave-eszgzd8a0q" in listed.stdout, "what a newer program wrote is named, and the others are listed"
+    assert "wave-0000000000: " in listed.stderr
 
 
 @dataclass(frozen=True, slots=True)
