@@ -8,6 +8,8 @@ from typing import Any
 
 from bot.domain.contracts import Log
 
+FAILED = "The bot failed at it, and its log says how."
+
 
 class Background:
     """Runs work in the background."""

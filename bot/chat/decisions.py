@@ -15,7 +15,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from bot.chat.background import Background
+from bot.chat.background import FAILED, Background
 from bot.chat.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, REPORT
 from bot.chat.clicks import UNKNOWN_BUTTON, Click, Submission, parse_submission
 from bot.chat.context import NOT_WRITTEN, TOLD, ChatContext, brake_words
@@ -65,7 +65,7 @@ _NUMBERED = (ANSWER, CHECK_MEANT)  # a row may have several of these buttons, ea
 BAD_SIGNATURE = PlanChanged("This dialog's content was changed on the way, so nothing was decided.", "Click again.")
 NOT_KEPT = CannotTell(NOT_WRITTEN, "Try again.")
 NOT_NOTED = "The ledger cannot be written now. What became of your decision is told here once it can."
-BUG = "The bot failed at it, and its log says how. If nothing shows on the card, nothing was decided."
+BUG = f"{FAILED} If nothing shows on the card, nothing was decided."
 NO_REASON = ReasonMissing("A decision needs a reason: it goes on record.")
 
 Decide: TypeAlias = Callable[[str], Awaitable[object]]  # decides about the incident with this id

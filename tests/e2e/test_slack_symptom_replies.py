@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from bot.app.json_log import JsonLog
+from bot.chat.post_state import MessageTarget
 from bot.demo.slack.message import Message
 from bot.domain.chat_request import ChatRequest
+from bot.domain.node import Node
 from bot.extras.captures.capture_fold import RollingCapture, RollingState
 from bot.extras.captures.capture_watch import CaptureLookResult, RollingWatch
 from bot.extras.captures.chat_card import card_name
@@ -107,6 +109,20 @@ async def test_what_belongs_to_no_incident_waits_for_one_and_what_has_a_card_is_
         await asked_in_slack.news(CaptureLookResult(caught(team.world.clock(), mono=99.0)))
         await team.idle()
         assert len(told(slack, card)) == 2
+
+
+async def test_bug_while_a_node_is_looked_at_is_said_on_the_card(tmp_path: Path) -> None:
+    async def fails(*_: Any, **__: Any) -> RollingCapture:
+        raise KeyError("a bug")
+
+    async def nothing() -> dict[str, RollingCapture]:
+        return {}
+
+    parts = Parts()
+    async with workspace() as slack, acting_team(slack, tmp_path, fleet=parts) as team:
+        cards, _ = parts.made(SimpleNamespace(ask=fails, all=nothing))
+        await cards.begin(Node("node-1", ""), RollingRequest(1), MessageTarget(ONCALL), "cmd-1", "terminal:ann")
+        await team.card("node-1 is not recorded: The bot failed at it, and its log says how.")
 
 
 @pytest.mark.parametrize("is_on_record", [True, False])

@@ -246,6 +246,16 @@ async def test_program_that_ends_while_nodes_are_checked_leaves_a_card_that_says
         assert await fleet.waves() == []
 
 
+async def test_bug_while_nodes_are_checked_is_said_on_the_card(tmp_path: Path) -> None:
+    async def fails(*_: Any) -> Wave:
+        raise KeyError("a bug")
+
+    async with fleet_of(tmp_path) as (slack, team, fleet):
+        fleet.cards.start = fails
+        await slack.click("alice", await swept(team, fleet), "fleet-plan")
+        assert "The bot failed at it, and its log says how." in (await team.card("No wave.")).text
+
+
 async def test_brake_stops_a_wave_that_runs_and_who_asked_for_it_does_not_resume_it(tmp_path: Path) -> None:
     async with fleet_of(tmp_path) as (slack, team, fleet):
         offer = await planned(slack, team, fleet)

@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from bot.chat.background import FAILED
 from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.remembered import BoundedDict
 from bot.domain.chat_request import ChatRequest
-from bot.domain.errors import CannotRead, LedgerError, Refused, Unreachable
+from bot.domain.errors import LedgerError, Refused, ZombieError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.extras.captures.capture_control import RollingControl
@@ -154,12 +155,15 @@ class CaptureCards:
     # --- the card
 
     async def _request_capture(self, node: Node, request: RollingRequest, capture: str, by: str) -> None:
-        because = ""
+        because = FAILED
         try:
             await self.control.ask(node, request, by, capture=capture)
-        except (CannotRead, Unreachable, Refused, LedgerError) as no:
+            because = ""
+        except ZombieError as no:
             named = f" ({type(no).__name__})" if isinstance(no, Refused) else ""
             because = f"{no.sentence.rstrip('.')}. {no.try_next}".strip() + named
+        except Exception as no:  # noqa: BLE001 - whatever it is, the card does not say for ever that it is checked
+            self.bot.log("capture_failed", capture=capture, error=repr(no))
         await self._show_recorded(capture, node.name, because, by)
 
     async def _continue_card(self, capture: str, kept: ChatRequest) -> None:

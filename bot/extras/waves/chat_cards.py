@@ -13,13 +13,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from bot.chat.background import Background
+from bot.chat.background import FAILED, Background
 from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
 from bot.chat.thread_files import FileRequest, ThreadFile
 from bot.domain.chat_request import ChatRequest
 from bot.domain.contracts import Log
-from bot.domain.errors import LedgerError, UnknownIncident, UsageError
+from bot.domain.errors import LedgerError, UnknownIncident, ZombieError
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.extras.waves.chat_card import IN_FILE, checking_card, no_wave_card, wave_card
@@ -32,6 +32,7 @@ from bot.view.plan_words import PlanWords
 
 PREFIX = "wave-"
 PLANS_FILE = "plans-"
+RESTARTED = "The bot was restarted before the wave was proposed. Press Plan again."
 LOOKS_EVERY = 1.0  # seconds
 Start: TypeAlias = Callable[[str, CureRequest, Sequence[Node]], Awaitable[Wave]]  # by its id
 
@@ -76,13 +77,15 @@ class WaveCards:
         return wave_plans(wave, await self.service.incidents(wave), self.words)
 
     async def _propose(self, name: str, request: CureRequest, nodes: Sequence[Node]) -> None:
-        spot = MessageTarget(request.channel)
+        because = FAILED
         try:
             await self.start(name, request, nodes)
-        except (UsageError, LedgerError) as no:
-            await self._show_no_wave(name, spot, str(no), request.by)
-            return
-        self.watching.begin(self._show_until_end(name, spot, request.by), name)
+        except ZombieError as no:
+            because = str(no)
+        except Exception as no:  # noqa: BLE001 - whatever it is, the card does not say for ever that nodes are checked
+            self.log("wave_failed", wave=name, error=repr(no))
+        spot = MessageTarget(request.channel)
+        self.watching.begin(self._show_until_end(name, spot, request.by, because), name)
 
     async def _continue_card(self, kept: ChatRequest) -> None:
         self.log("wave_card_carried_on", key=one_line(kept.key, 80))
@@ -91,8 +94,8 @@ class WaveCards:
         await self.poster.adopt(kept.key, spot)
         await self._show_until_end(kept.key, spot, str(body.get("by", "")))
 
-    async def _show_until_end(self, name: str, spot: MessageTarget, by: str) -> None:
-        """Show the wave's recorded state until it has ended."""
+    async def _show_until_end(self, name: str, spot: MessageTarget, by: str, because: str = RESTARTED) -> None:
+        """Show the wave's recorded state until it has ended; `because`: why there is none, where none is on record."""
         shown, state, plans = 0, None, None
         while True:
             try:
@@ -113,8 +116,7 @@ class WaveCards:
                 if wave.ended:
                     await self._finish_card(name)
                     return
-            except UnknownIncident:  # an earlier run was asked for it
-                because = "The bot was restarted before the wave was proposed. Press Plan again."
+            except UnknownIncident:
                 await self._show_no_wave(name, spot, because, by)
                 return
             except LedgerError as error:
