@@ -77,13 +77,14 @@ def _keep_nothing(name: str, text: bytes) -> None:
 class RollingWatch:
     """Looks at captures; remembers which segments were searched for held cores, and until when the log was read.
 
-    Shape: without `sketches` nothing is stored for pictures.
+    Shape: without `sketches` nothing is stored for pictures. `_waiting` are the symptoms whose segments are not whole.
     """
 
     control: RollingControl
     sketches: Sketches | None = None
     _through: dict[str, set[str]] = field(default_factory=dict)
     _log_read: dict[str, float] = field(default_factory=dict)
+    _waiting: dict[str, Sequence[Symptom]] = field(default_factory=dict)
 
     async def look_or_give_up(
         self, known: NodeDirectory, rolling: RollingCapture, keep: Keep = _keep_nothing
@@ -206,7 +207,8 @@ class RollingWatch:
         since = rolling.since_usec / 1e6 if rolling.since_usec else (rolling.started.uptime if rolling.started else 0.0)
         if set(rolling.request.around) - {"core-held"}:
             waits += await self._record_log_gap(rolling, look, since)
-        for symptom in symptoms(look, rolling.request.around, since):
+        waiting: list[Symptom] = []
+        for symptom in symptoms(look, rolling.request.around, since, self._waiting.get(rolling.id, ())):
             if rolling.knows(symptom.name, symptom.at_mono):
                 continue
             at = look.wall(symptom.at_mono)
@@ -216,6 +218,7 @@ class RollingWatch:
             names, is_whole = _segments_around(look, rolling, at.timestamp(), runs)
             if not is_whole:
                 minutes = rolling.request.segment_minutes
+                waiting.append(symptom)
                 waits.append(
                     f"{symptom.words} at {_clock_words(at)}: its segment is written for up to {minutes} min more"
                 )
@@ -224,6 +227,7 @@ class RollingWatch:
             await self.control.record_symptom(
                 await self._read_cores_before(node, rolling, symptom, caught, names, keep)
             )
+        self._waiting[rolling.id] = waiting
         return waits
 
     async def _record_log_gap(self, rolling: RollingCapture, look: RollingStatus, since: float) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -260,10 +260,15 @@ class Symptom:
     at_mono: float
 
 
-def symptoms(look: RollingStatus, wanted: Collection[str], since_mono: float) -> list[Symptom]:
-    """Return the wanted symptoms in the kernel log after `since_mono`, with the earliest line of each."""
+def symptoms(
+    look: RollingStatus, wanted: Collection[str], since_mono: float, seen: Iterable[Symptom] = ()
+) -> list[Symptom]:
+    """Return the wanted symptoms in the kernel log after `since_mono`, with the earliest line of each.
+
+    Shape: `seen` are those of an earlier look, whose lines the log may have no longer.
+    """
     found: list[Symptom] = []
-    for symptom in sorted(_all_symptoms(look), key=lambda symptom: symptom.at_mono):
+    for symptom in sorted((*seen, *_all_symptoms(look)), key=lambda symptom: symptom.at_mono):
         is_same = any(
             symptom.name == other.name and symptom.at_mono - other.at_mono < _SAME_SYMPTOM_SECONDS for other in found
         )

@@ -459,6 +459,8 @@ def test_lines_of_the_log_that_came_between_two_looks_and_were_left_out_are_on_r
     for number in (0, JOURNAL_LINES - 1, 10):
         logged(number)
         assert (looked(watch).waits, stage.find().caught) == ((), ())
+    log.append(LogLine(stage.machine.uptime, "ena 0000:00:05.0 eth0: Trigger reset is on"))
+    assert "its segment is written" in looked(watch).waits[0]
     logged(JOURNAL_LINES + 60)
     (gap,) = looked(watch).rolling.caught
     assert (gap.symptom, gap.sentence) == ("log-unread", "the kernel logged more than 200 lines between two looks")
@@ -466,6 +468,10 @@ def test_lines_of_the_log_that_came_between_two_looks_and_were_left_out_are_on_r
     for by, leaves_out in ((watch, False), (stage.watch(), True)):  # of another program it is the first look
         again = looked(by)
         assert (again.rolling.caught, "which reads its last 200 lines" in "".join(again.waits)) == ((gap,), leaves_out)
+    through(watch.stopped(stage.known, stage.find(), "terminal:ann"))
+    assert [each.symptom for each in stage.find().caught] == ["log-unread", "nic-reset"], (
+        "seen before it was pushed out"
+    )
 
 
 def test_segment_that_cannot_be_read_is_tried_once_more_before_its_ring_is_removed(stage: Stage) -> None:
