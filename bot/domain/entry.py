@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, get_args
 from bot.domain.alert import BOT
 from bot.domain.errors import UnreadableEntry
 from bot.domain.events import AlertReceived, Approved, Endorsed, IncidentEvent, StepStarted
-from bot.domain.house_events import HouseEvent
+from bot.domain.house_events import HOUSE, HouseEvent
 from bot.domain.json_form import NotOfForm, read, to_json_types
 
 NOTHING_BEFORE = "0" * 64  # the hash before a stream's first entry
@@ -130,6 +130,10 @@ class NotedHead:
                 f"entry with the same. Give {NOTED_DIGITS} or more"
             )
         return cls(int(found[1]) if found[1] else None, found[2].lower(), where)
+
+    def is_of(self, stream: str, seq: int, digest: str) -> bool:
+        """True when an entry with that hash is the one that was noted."""
+        return digest.startswith(self.digits) and (self.seq is None or (stream, seq) == (HOUSE, self.seq))
 
     def __str__(self) -> str:
         return self.digits if self.seq is None else f"{self.seq}:{self.digits}"

@@ -60,8 +60,8 @@ def excerpt(database: Database, incident: str, until: NotedHead | None = None) -
     """Return what the record holds about an incident, in a consistent view that lasts as long as the context.
 
     Shape: `house` from the note of the incident's opening to that of its last entry, if it has ended (an alert that
-    clears after the end is noted as an end again), or to its last note while it is open; further, to the head `until`,
-    if given. No entries: there is no such incident.
+    clears after the end is noted as an end again), or to its last note while it is open; and never less than to the
+    head `until`. No entries: there is no such incident.
 
     Raises: LedgerUnavailable when the database cannot be read; BundleError when the record has no such head, or what it
     holds of the incident is broken.
@@ -86,6 +86,7 @@ def _house_bounds(connection: Connection, entries: Sequence[StoredEntry], until:
     before = _head_before(connection, first)
     last, chain = before, Chain(HOUSE, before)
     hashes, noted, noted_end = {entry.seq: entry.hash for entry in entries}, set[int](), 0
+    is_reached = until is None or any(until.is_of(entry.stream, entry.seq, entry.hash) for entry in entries)
     with _house(connection, _FROM, first=first) if first else nullcontext(()) as following:
         for entry in following:
             chain.follow(entry)
@@ -95,22 +96,22 @@ def _house_bounds(connection: Connection, entries: Sequence[StoredEntry], until:
             if tells:
                 noted.add(tells)
                 noted_end = tells if entry.kind == IncidentEnded.__name__ else noted_end
-            is_until = until is not None and entry.hash.startswith(until.digits) and until.seq in (None, entry.seq)
-            if is_until or (until is None and tells):
-                last = chain.head
+            is_until = until is not None and until.is_of(HOUSE, entry.seq, entry.hash)
+            if tells or is_until:
+                last, is_reached = chain.head, is_reached or is_until
                 _refuse_broken(chain)
-            if is_until or (until is None and tells == end and entry.kind == IncidentEnded.__name__):
-                return before, last
-    if until is not None:
-        raise BundleError(
-            f"The record has no head {until} after the incident was opened.",
-            "Take a head from the incident's closing card or note, or leave it out. See: zombie audit verify",
-        )
-    if noted_end:
+            if is_reached and noted_end == end:
+                break
+    if noted_end not in (0, end):
         raise _broken(f"{incident}/{end}: the end that house noted is entry {noted_end}")
     added = next((entry for entry in entries if entry.kind in ANCHORED and entry.seq not in noted), None)
     if 1 in noted and added is not None:
         raise _broken(f"{incident}/{added.seq}: house has no note of it")
+    if not is_reached:
+        raise BundleError(
+            f"The record has no head {until} after the incident was opened.",
+            "Take a head from the incident's closing card or note, or leave it out. See: zombie audit verify",
+        )
     return before, last
 
 

@@ -25,7 +25,7 @@ from bot.domain.case import read_case
 from bot.domain.command import Completed
 from bot.domain.entry import NOTHING_BEFORE, NotedHead, entry_hash
 from bot.domain.errors import BundleError, LedgerUnavailable
-from bot.domain.events import AlertCleared, Approved, IncidentEvent, Triaged
+from bot.domain.events import AlertCleared, Approved, IncidentEvent, StepStarted, Triaged
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, CauseMuted
 from bot.extras.bundles.bundle import FORM, Bundle, BundleHead
@@ -40,6 +40,7 @@ from bot.ledger.excerpt import StoredEntry
 from bot.ledger.tables import ENTRIES
 from tests.contract.test_why import FOUNDING
 from tests.record.exporting import (
+    END,
     NODE,
     SECRET,
     Measured,
@@ -52,7 +53,7 @@ from tests.record.exporting import (
     raw_of,
     record_of,
 )
-from tests.record.incidents import BEGAN_AT
+from tests.record.incidents import BEGAN_AT, BOOT
 from tests.record.keeping import keep
 
 
@@ -287,6 +288,24 @@ def test_what_came_after_the_end_is_in_it_with_its_note(tmp_path: Path) -> None:
     assert bundle.head.house_head.startswith(head)
 
 
+def test_head_that_was_shown_on_the_way_cuts_nothing_off(tmp_path: Path) -> None:
+    with record_of(tmp_path) as database:
+        ledger, incident_id = Ledger(database), judged(database)
+        entries = ledger.read.now(incident_id)
+        proposal = fold(entries).proposal
+        assert proposal is not None
+        shown = {1: entries[0].hash}  # by the last entry that each of them proves
+        yes, cleared = Approved(proposal.digest, "it is drained"), AlertCleared("pagerduty", "PD9")
+        way: tuple[IncidentEvent, ...] = (yes, StepStarted(1, 1, BOOT), END, cleared)
+        for end, event in enumerate(way, len(entries) + 1):
+            keep(ledger, incident_id, (event,))
+            shown[end] = ledger.head.now(HOUSE).noted
+            for proven, head in shown.items():
+                found = looked_at(bundle_of(database, incident_id, NotedHead.of(head)), head)
+                says = f"entries {proven + 1} to {end} are later than the head that was given: give that of the end"
+                assert (found.broken, found.unproven) == ([], [says] if proven < end else [])
+
+
 def test_forged_case_of_any_size_is_left_out_in_little_memory(tmp_path: Path) -> None:
     with record_of(tmp_path) as database:
         incident_id = judged(database)
@@ -383,6 +402,15 @@ def cleared(connection: Connection, stream: str) -> None:
     put_behind(connection, stream, AlertCleared("pagerduty", "PD9"))
 
 
+def unnoted(connection: Connection, stream: str) -> None:
+    """`house` tells of another incident where it noted the step."""
+
+    def change(row: dict[str, Any]) -> None:
+        row["body"] = row["body"].replace(stream, "another") if row["body"].endswith('"seq":5}') else row["body"]
+
+    sealed_anew(connection, HOUSE, change)
+
+
 @pytest.mark.parametrize(
     ("put_on_record", "forge", "says"),
     [
@@ -391,6 +419,7 @@ def cleared(connection: Connection, stream: str) -> None:
         (ended, cut_off, "/6: it is not the entry that house noted, in house/4"),
         (ended, cleared, "/7: the end that house noted is entry 6"),
         (judged, approved, "/4: house has no note of it"),
+        (ended, unnoted, "/5: house has no note of it"),
     ],
 )
 def test_forged_story_is_neither_exported_nor_shown_with_a_genuine_head(

@@ -126,7 +126,7 @@ class _Verification:
             if row.stream != chain.stream:
                 findings.broken.append(_wrong_stream_words(row, chain.stream))
             for head in self._heads:
-                if head.seq is None and row.hash.startswith(head.digits):
+                if head.is_of(chain.stream, row.seq, row.hash):
                     self._heads[head], self._proven = True, row.seq
         findings.broken += [f"entry {broken}" for broken in chain.broken[:MOST_FINDINGS]]
         self._entries = tuple(entry for entry in entries if entry is not None)
@@ -165,7 +165,7 @@ class _Verification:
                     self._check_time(event, entry.at, at_before)
             at_before = row.at
             for head in self._heads:
-                if head.seq in (None, row.seq) and row.hash.startswith(head.digits):
+                if head.is_of(HOUSE, row.seq, row.hash):
                     self._heads[head] = True
                     self._proven = max(self._proven, *self._notes, 0)
             if len(chain.broken) + len(findings.broken) > MOST_FINDINGS:
