@@ -78,6 +78,10 @@ CREATE VIEW pruned_early AS
     WHERE note.kind IN ('anchor', 'end') AND note.at > strftime('%Y-%m-%dT%H:%M:%fZ', pruned.at, '+1 minute')
         AND stream IN (SELECT stream FROM end_note) AND stream NOT IN (SELECT stream FROM pruned_elsewhere)
     GROUP BY stream;
+CREATE VIEW unfound AS
+    SELECT head, place FROM given WHERE seq IS NULL AND rowid NOT IN
+        (SELECT given.rowid FROM entry CROSS JOIN given ON substr(entry.hash, 1, 32) = substr(given.digits, 1, 32)
+        WHERE substr(entry.hash, 1, length(digits)) = digits);
 """
 _GONE = """SELECT count(*) FROM entry WHERE names IS NOT NULL
     AND NOT EXISTS (SELECT * FROM kept WHERE kept.stream = entry.stream AND digest = names)"""
@@ -196,9 +200,12 @@ FAULTS = (
     ),
     Fault(
         "no entry has the hash {}{}: the record was truncated or rewritten",
-        """SELECT 'house', 0, head, place FROM given WHERE seq IS NULL AND rowid NOT IN
-            (SELECT given.rowid FROM entry CROSS JOIN given ON substr(entry.hash, 1, 32) = substr(given.digits, 1, 32)
-            WHERE substr(entry.hash, 1, length(digits)) = digits)""",
+        "SELECT 'house', 0, head, place FROM unfound WHERE NOT EXISTS (SELECT * FROM pruned)",
+    ),
+    Fault(  # a note of that hash proves nothing: whoever writes `house` anew writes any hash into one
+        "no entry has the hash {}{}: it may be of an incident that was pruned, whose entries are gone",
+        "SELECT 'house', 0, head, place FROM unfound WHERE EXISTS (SELECT * FROM pruned)",
+        is_broken=False,
     ),
     Fault(
         "ends with entry {}, before the head {}{}: the record was truncated",

@@ -10,7 +10,7 @@ from sqlalchemy import delete, func, select, text
 from sqlalchemy.exc import DBAPIError
 
 from bot.domain.alert import AlertStatus
-from bot.domain.entry import instant_text
+from bot.domain.entry import NotedHead, instant_text
 from bot.domain.events import AlertReceived, Cancelled, Escalated, IncidentEvent
 from bot.domain.house_events import (
     HOUSE,
@@ -83,6 +83,8 @@ def test_only_what_ended_long_ago_and_stands_beside_nothing_newer_goes(database:
     assert isinstance(noted.event, IncidentsPruned)
     assert noted.event.heads == {name: f"{head.seq}:{head.hash}" for name, head in heads.items()}
     assert pruner.prune_incidents(YEAR) == Pruned(), "what is gone is gone"
+    found = audit(database, [NotedHead.of(heads["gone"].hash), NotedHead.of("ab" * 32)])
+    assert (found.broken, len(found.unread)) == ((), 2), "neither is in an entry, and either may have been"
 
 
 def test_incident_whose_name_holds_a_word_for_a_secret_is_pruned_with_its_head(database: Database) -> None:
