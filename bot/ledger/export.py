@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from bot.ledger.database import Database
 from bot.ledger.tables import ENTRIES
 
 _PAGE = 500  # entries
+_NO_UTF8 = re.compile("[\udc80-\udcff]")
 _FIELDS = ("stream", "seq", "at", "by", "kind", "body", "hash")
 _KEY = (ENTRIES.c.at, ENTRIES.c.stream, ENTRIES.c.seq)
 _IN_TIME = select(ENTRIES).order_by(*_KEY).limit(_PAGE)
@@ -45,7 +47,7 @@ def _order_key(row: Row[Any]) -> ColumnElement[Any]:
 
 def _as_stored(value: Any) -> ColumnElement[Any]:
     """Return a value as the database compares it: SQLite may hold text that is no UTF-8, read as surrogates."""
-    if isinstance(value, str) and not value.isascii():
+    if isinstance(value, str) and _NO_UTF8.search(value):
         return cast(literal(value.encode("utf-8", "surrogateescape"), LargeBinary), Text)
     return literal(value)
 

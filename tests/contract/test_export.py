@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from bot.domain.house_events import HOUSE, BrakePulled
-from bot.ledger import Database, Ledger, exported
+from bot.ledger import Database, Ledger, exported, tables
+from bot.ledger.chain import FIELDS
 from tests.record.large import Large
 from tests.record.ledgers import ledger_url
 
@@ -41,6 +42,13 @@ def test_no_transaction_waits_for_the_reader(database: Database) -> None:
             Ledger(database).append.now(HOUSE, None, BrakePulled("meanwhile"), "terminal:ann")
     assert set(busy) == {0}
     assert number + 1 == INCIDENTS * ENTRIES + INCIDENTS + HOUSE_BEGINS_WITH
+
+
+def test_last_entry_is_exported_whatever_its_stream_is_called(database: Database) -> None:
+    last = dict(zip(FIELDS, ("\u00e9", 1, "2099-01-01T00:00:00.000Z", "bot", "x", "{}", "0"), strict=True))
+    with database.writing() as connection:
+        connection.execute(tables.ENTRIES.insert(), last)
+    assert json.loads([*exported(database)][-1])["stream"] == "\u00e9"
 
 
 @pytest.mark.parametrize(
