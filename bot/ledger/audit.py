@@ -61,27 +61,29 @@ def audit(
     compared waits in tables. `followers` are of extras' own streams, by the extra's name.
     """
     entries = incidents = stepped_over = 0
-    with database.reading() as connection, closing(AuditTables()) as tables:
-        broken, unread = _database_faults(connection)
-        house = HouseStream(tables)
-        for row in _rows(connection, HOUSE):
-            house.read(row)
-        broken += house.chain.broken
-        unread += house.unclear(database_time(connection))
-        broken += _add_stored(tables, connection)
+    with closing(AuditTables()) as tables:
+        with database.reading() as connection:
+            broken, unread = _database_faults(connection)
+            house = HouseStream(tables)
+            for row in _rows(connection, HOUSE):
+                house.read(row)
+            broken += house.chain.broken
+            unread += house.unclear(database_time(connection))
+            broken += _add_stored(tables, connection)
+            for name, rows in groupby(_rows(connection), key=itemgetter(0)):
+                stream = AuditedStream(str(name), tables, not house.chain.broken, followers.get(OF_WAVES))
+                for row in rows:
+                    stream.read(row)
+                stream.end()
+                broken += stream.broken
+                unread += stream.unread
+                entries += stream.chain.entries
+                incidents += not stream.is_wave
+                stepped_over += stream.is_stepped_over
+        # No transaction waits from here on: PostgreSQL ends one that is idle for seconds.
         for head in noted:
             place = f", noted {head.where}" if head.where else ""
             tables.add("given", head.seq, head.digits, str(head), place)
-        for name, rows in groupby(_rows(connection), key=itemgetter(0)):
-            stream = AuditedStream(str(name), tables, not house.chain.broken, followers.get(OF_WAVES))
-            for row in rows:
-                stream.read(row)
-            stream.end()
-            broken += stream.broken
-            unread += stream.unread
-            entries += stream.chain.entries
-            incidents += not stream.is_wave
-            stepped_over += stream.is_stepped_over
         for fault, found in tables.faults():
             (broken if fault.is_broken else unread).append(found)
         gone = tables.gone()

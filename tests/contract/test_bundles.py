@@ -8,6 +8,7 @@ import os
 import re
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from io import BytesIO
@@ -29,6 +30,7 @@ from bot.domain.events import AlertCleared, Approved, IncidentEvent, StepStarted
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, CauseMuted
 from bot.extras.bundles.bundle import FORM, Bundle, BundleHead
+from bot.extras.bundles.export import export
 from bot.extras.bundles.verification import verified
 from bot.extras.cases.explaining import WORDS, Explainer
 from bot.extras.mcp.answers import ToolAnswers
@@ -469,6 +471,21 @@ def test_export_names_its_file_by_itself(
     assert main(["incidents", "export", incident_id[:8]]) == 0
     assert capsys.readouterr().out.startswith(f"incident-{incident_id}.jsonl: ")
     assert main(["verify", f"incident-{incident_id}.jsonl"]) == 0
+
+
+def test_no_transaction_waits_for_whoever_reads_the_bundle_from_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(pipe := tmp_path / "pipe")
+    with record_of(tmp_path) as database, ThreadPoolExecutor() as beside:
+        incident_id = ended(database)
+
+        def read() -> tuple[int, bytes]:
+            with pipe.open("rb") as file:
+                return database.engine.pool.checkedout(), file.read()  # type: ignore[attr-defined]
+
+        reading = beside.submit(read)
+        export(database, incident_id, BEGAN_AT, pipe)
+        busy, raw = reading.result()
+    assert (busy, looked_at(raw).broken) == (0, [])
 
 
 def test_what_is_no_bundle_is_said_to_be_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -690,6 +690,20 @@ def test_record_with_twice_as_many_faults_takes_twice_as_long() -> None:
     assert many < few * 2.5
 
 
+@pytest.mark.parametrize("filled", ["sqlite"], indirect=True)
+def test_no_transaction_waits_for_the_comparison(filled: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool: Any = filled.engine.pool
+    for name in ("faults", "gone"):
+        compared: Callable[[AuditTables], Any] = getattr(AuditTables, name)
+
+        def at_rest(tables: AuditTables, compared: Callable[[AuditTables], Any] = compared) -> Any:
+            assert pool.checkedout() == 0
+            return compared(tables)
+
+        monkeypatch.setattr(AuditTables, name, at_rest)
+    assert audit(filled).broken == ()
+
+
 @pytest.fixture(scope="module")
 def filled_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     """The same record, on SQLite alone, where a column takes any value."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from bot.actions import ACTIONS
 from bot.app.version import program_name
@@ -34,7 +38,7 @@ def export(database: Database, incident_id: str, at: datetime, path: Path, until
     Raises: UnknownIncident; BundleError when the record is broken there, has no such head, or is larger than a bundle;
     LedgerError.
     """
-    with excerpt(database, incident_id, until) as found:
+    with _replacing(path) as file, excerpt(database, incident_id, until) as found:
         if not found.entries or incident_id == HOUSE:
             raise UnknownIncident(f"There is no incident {one_line(incident_id, 40)!r}.")
         entries = tuple(map(entry_of, found.entries))
@@ -46,8 +50,8 @@ def export(database: Database, incident_id: str, at: datetime, path: Path, until
         head, report = head_and_report(incident, entries, found.before, found.last, at)
         case = case if fits_a_line(case) else None
         bundle = Bundle(head, found.entries, found.house(), report, case, kept, form)
-        _write(path, bundle)
-        return bundle
+        file.writelines(bundle.lines())
+    return bundle
 
 
 def is_written_in_place(path: Path) -> bool:
@@ -55,15 +59,23 @@ def is_written_in_place(path: Path) -> bool:
     return path.is_symlink() or (path.exists() and not path.is_file())
 
 
-def _write(path: Path, bundle: Bundle) -> None:
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that comes to stand at the path once the context has ended, and only without an error.
+
+    So no transaction within it waits for whoever reads a pipe: PostgreSQL ends one that is idle for seconds.
+    """
     if is_written_in_place(path):
-        with path.open("wb") as file:
-            file.writelines(bundle.lines())
+        with tempfile.TemporaryFile() as spool:
+            yield spool
+            spool.seek(0)
+            with path.open("wb") as file:
+                shutil.copyfileobj(spool, file)
         return
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
         with unfinished.open("wb") as file:
-            file.writelines(bundle.lines())
+            yield file
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
