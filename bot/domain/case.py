@@ -153,8 +153,10 @@ def _asked_line(asked: RecordedCommand, _: SecretTable) -> str:
 
 
 def without_secrets(run: Completed) -> Completed:
-    """Return a run with its secrets removed, as a case keeps it."""
-    return replace(run, stdout=redacted_text(run.stdout), stderr=redacted_text(run.stderr))
+    """Return a run with its secrets removed, as a case keeps it; where whole lines went with them, it is cut."""
+    stdout = redacted_text(run.stdout)
+    is_cut = run.cut or stdout.count("\n") < run.stdout.count("\n")
+    return replace(run, stdout=stdout, stderr=redacted_text(run.stderr), cut=is_cut)
 
 
 def asked_by(batch: Batch) -> tuple[RecordedCommand, ...]:

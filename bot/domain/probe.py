@@ -94,7 +94,8 @@ class Probe:
 class Snapshot:
     """All readings of a node in a sampling window; `case` is what the node said, if that is kept.
 
-    Shape: `slowness` is how many times as long as usual its answers took, None where that is not known.
+    Shape: both with the secrets that it said, which are taken out of what is shown or stored. `slowness` is how many
+    times as long as usual its answers took, None where that is not known.
     """
 
     node: str

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from bot.domain.batch import Batch
-from bot.domain.case import NotReached, RecordedCommand, asked_by, without_secrets
+from bot.domain.case import NotReached, RecordedCommand, asked_by
 from bot.domain.command import Completed
 from bot.domain.contracts import Transport
 from bot.domain.errors import Unreachable
@@ -25,10 +25,7 @@ class RecordedAnswers:
 
 
 class RecordingTransport:
-    """Reads nodes through another transport and records each answer, without its secrets.
-
-    Answers are passed on exactly as recorded, so that a replay sees the same.
-    """
+    """Reads nodes through another transport and records each answer; a case is written without its secrets."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -40,8 +37,8 @@ class RecordingTransport:
         try:
             async with aclosing(self._transport.read(node, batch, deadline)) as arriving:
                 async for run in arriving:
-                    heard.runs.append(without_secrets(run))
-                    yield heard.runs[-1]
+                    heard.runs.append(run)
+                    yield run
         except Unreachable as error:
             heard.failed = NotReached(error.kind, error.sentence, error.try_next)
             raise

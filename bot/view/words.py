@@ -14,7 +14,7 @@ from bot.domain.entry import is_author
 from bot.domain.incident import Incident
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.relapse import Relapse
-from bot.domain.safe_text import one_line, safe
+from bot.domain.safe_text import one_line, redacted_line
 from bot.domain.transitions import State
 from bot.domain.verdict import HEALTHY, Confidence, Status, Verdict
 
@@ -65,7 +65,7 @@ def trait_words(snapshot: Snapshot | None) -> str:
     """Return what thresholds depend on: kernel, cgroup mode, driver, distribution, cores and uptime, as far as read."""
     traits = dict(snapshot.traits) if snapshot is not None else {}
     ordered = {name: traits.pop(name) for name in _TRAITS if name in traits}
-    return " · ".join(safe(said) for said in (ordered | traits).values())
+    return " · ".join(redacted_line(said) for said in (ordered | traits).values())
 
 
 def verdict_words(verdict: Verdict, can_profile: bool = False) -> tuple[Sentence, ...]:

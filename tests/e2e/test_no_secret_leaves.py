@@ -9,21 +9,29 @@ from pathlib import Path
 
 import httpx
 
+from bot.actions import ACTIONS
+from bot.app.cases import replayed, with_recorded_probes
 from bot.app.check import check
 from bot.domain.action import Plan, Step
+from bot.domain.batch import Sampling
+from bot.domain.case import read_case
 from bot.domain.json_form import to_json_types
 from bot.domain.node import Node
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Evidence, RuledOut, Verdict, without_secrets
 from bot.probes.processes import ProcessesReading
-from bot.response.diagnosis.triage import CpuLock
+from bot.response.diagnosis.triage import CpuLock, Triage
 from bot.surfaces.document import document
 from bot.surfaces.verdict_text import verdict_text
+from bot.transport.case_file import load
+from bot.transport.replay import ReplayTransport
 from tests.readings.secrets import seeded
+from tests.shipped import shipped
 from tests.slack.service import CHANNEL, Readings, card_saying, serving
 from tests.slack.workspace import SlackWorkspace
 from tests.unit.surfaces.verdicts import FOUNDING
 
+CAPTURES = Path(__file__).parents[1] / "captures"
 CORPUS = seeded(7)
 HIDDEN = {word for one in CORPUS for word in one.hidden}
 SAID = " · ".join(one.text.replace("\n", " ") for one in CORPUS[:8])
@@ -121,3 +129,21 @@ async def test_neither_card_nor_details_nor_record_nor_log_nor_metrics_hold_one(
             assert leaked(text) == [], way
     assert leaked("\n".join(map(json.dumps, bot.lines))) == []
     assert leaked(kept_in(tmp_path)) == []
+
+
+async def test_name_that_looks_like_a_secret_hides_no_fault_from_the_bot() -> None:
+    case = load(CAPTURES / "nodes" / "debian-12-v2--stuck-disk.jsonl.gz")
+    (log,) = (run for run in case.runs if (run.probe, run.name) == ("kernel_log", "log"))
+    lines = log.stdout.splitlines()
+    killed = '[  416.2] lab-1 kernel: Memory cgroup out of memory: Killed process 7 (pw=""") total-vm:4kB'
+    first = next(at for at, line in enumerate(lines) if "blocked for more" in line)
+    said = "\n".join([*lines[:first], killed, *lines[first:-1], killed.replace("416", "427"), lines[-1], ""])
+    case = replace(case, runs=tuple(replace(run, stdout=said) if run is log else run for run in case.runs))
+    playbook, at = with_recorded_probes(case, shipped().get("node-health")), case.head.taken_at
+    triage = Triage(ReplayTransport(case), ACTIONS, lambda: at, Sampling(case.head.samples), program="zombie 1")
+    verdict = await triage.diagnose(Node("lab-1", "127.0.0.1"), playbook)
+    assert (verdict.status, verdict.cause) == ("critical", "io-stall")
+    assert verdict.snapshot is not None
+    assert verdict.snapshot.case is not None
+    again = await replayed(read_case(verdict.snapshot.case.text(), "the case", "lab-1"), playbook)
+    assert (again.status, [unread.probe for unread in again.unread]) == ("unknown", ["kernel_log"])

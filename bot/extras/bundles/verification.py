@@ -22,6 +22,7 @@ from bot.domain.fold import fold, impossible_on_error, triaged_in
 from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded
 from bot.domain.playbook import Playbooks
 from bot.domain.safe_text import listed, one_line
+from bot.domain.secret_forms import MARK
 from bot.domain.verdict import recorded_verdict, without_secrets
 from bot.extras.bundles.bundle import MOST_BYTES, MOST_FINDINGS, MOST_LINE, PLAIN_FORM, BundleFile, BundleHead
 from bot.extras.bundles.export import hashes_named, head_and_report
@@ -322,10 +323,12 @@ class _Verification:
             recorded_verdict(without_secrets(verdict))
         ):
             says = f"the verdict: derived again, it differs: {'; '.join(differs)}"
-            if head.program == program_name():
-                findings.broken.append(says)
-            else:
+            if head.program != program_name():
                 findings.unproven.append(f"{says}. It was made by {head.program}, and this is {program_name()}")
+            elif any(MARK[:-1] in run.stdout for run in case.runs):
+                findings.unproven.append(f"{says}. What was taken out of the case as a secret may have decided")
+            else:
+                findings.broken.append(says)
             return
         now = recorded_verdict(verdict)
         sure = f" ({now.confidence})" if now.confidence else ""

@@ -17,7 +17,7 @@ from bot.actions import ACTIONS
 from bot.app import plugins
 from bot.app.cases import judged_with_secrets, remarks, replayed, run_alone, surroundings, with_recorded_probes
 from bot.app.factories import library, python_environment
-from bot.domain.case import Case
+from bot.domain.case import Case, without_secrets
 from bot.domain.errors import ZombieError
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.safe_text import Redactor
@@ -92,7 +92,7 @@ def why_sentences(verdict: Verdict, playbooks: Playbooks) -> list[str]:
     kept = verdict.snapshot.case if verdict.snapshot is not None else None
     if kept is None:
         return []
-    case = replace(kept, muted=verdict.muted)
+    case = replace(kept, runs=tuple(map(without_secrets, kept.runs)), muted=verdict.muted)  # as it is stored
     try:
         playbook = playbooks.get(case.head.playbook)
         explanation = find_changes(case, playbook)

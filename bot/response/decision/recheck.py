@@ -18,7 +18,7 @@ from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.probe import Probe
-from bot.domain.verdict import Status, Verdict
+from bot.domain.verdict import Status, Verdict, without_secrets
 from bot.probes.profile import as_run, profiled
 from bot.response.diagnosis import plan_impact
 from bot.response.diagnosis.triage import Triage
@@ -117,7 +117,7 @@ class Recheck:
         began = uptime(_outputs_of(earlier, _IDENTITY))
         until = None if began is None else began + verdict.snapshot.window.total_seconds()
         seen = NodeStatus(boot_id, machine_id, self.reach.host_key(node), facts, also, until)
-        return RecheckResult(verdict, seen, lacking)
+        return RecheckResult(without_secrets(verdict), seen, lacking)  # as the recorded one, with which it is compared
 
 
 def with_deciding_probes(playbook: Playbook, verdict: Verdict) -> Playbook:

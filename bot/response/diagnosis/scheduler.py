@@ -12,7 +12,7 @@ from bot.domain.defaults import CHECKS_EACH_AT_ONCE
 from bot.domain.errors import ZombieError
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import redacted_line
 from bot.domain.verdict import Status, Verdict, without_secrets
 
 AT_ONCE = 20  # while serving, where answers to people come before nodes
@@ -127,7 +127,7 @@ class CheckScheduler:
         # The serving loop: a bug at a node must not stop the others, nor the people who wait for it.
         except Exception as bug:  # noqa: BLE001
             self._log("diagnosis_failed", node=reading.node.name, error=repr(bug))
-            verdict = unread_node_verdict(reading.node.name, f"The bot itself failed here: {one_line(repr(bug))}")
+            verdict = unread_node_verdict(reading.node.name, f"The bot itself failed here: {redacted_line(repr(bug))}")
         except asyncio.CancelledError:
             reading.verdict.cancel()
             raise

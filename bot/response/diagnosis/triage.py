@@ -14,7 +14,6 @@ from typing import Any
 from bot.domain.action import Action
 from bot.domain.batch import Batch, Sampling
 from bot.domain.case import Case, CaseHeader, asked_by
-from bot.domain.case import without_secrets as kept_of
 from bot.domain.command import Completed, Outputs, slowness
 from bot.domain.contracts import Clock, Listener, ProbeAnswered, ReadingStarted, Transport, VerdictReached
 from bot.domain.errors import LedgerError, StoodStill, Unreachable
@@ -31,7 +30,6 @@ from bot.response.diagnosis.planning import PLAN_LABELS, DrainSettings, with_pla
 
 BATCHES_KEPT = 8  # playbooks are few; those made for a single look are dropped again
 NOT_LISTENED = "this program did not get the processor, and did not hear the answer"
-SHORT = 512  # characters
 CPU_SECONDS = 0.005  # at a stretch; a person's answer in a chat may wait this much longer
 
 
@@ -74,8 +72,9 @@ class Triage:
     work of this event loop gets a turn after a few of them, not after all. `mutes` says which causes are known and
     accepted; where it cannot be read, nothing counts as accepted. `muted` are accepted beside, whatever the node: those
     of a recorded verdict. `program` names this program where snapshots keep
-    their cases; then the stored case, without secrets, is judged. `parses_late`: once a node has said all, which spares
-    memory where many are read at a time; its progress does not tell then which probes have no reading.
+    their cases. What a node said is judged with its secrets, so that no name hides a line by looking like one; shown
+    and stored it is without them. `parses_late`: once a node has said all, which spares memory where many are read at
+    a time; its progress does not tell then which probes have no reading.
     """
 
     transport: Transport
@@ -174,8 +173,7 @@ class Triage:
         missing, took = "", list[float]()
         try:
             async with aclosing(stream) as arriving:
-                async for answer in arriving:
-                    run = await self._without_secrets(answer) if self.program else answer
+                async for run in arriving:
                     runs[run.probe].append(run)
                     waiting[run.probe] -= 1
                     if run.took is not None:
@@ -201,13 +199,6 @@ class Triage:
                 for probe in playbook.probes
             }
         return readings, tuple(run for of_probe in runs.values() for run in of_probe), slowness(took)
-
-    async def _without_secrets(self, answer: Completed) -> Completed:
-        """An answer as its case keeps it. To search a long one takes this event loop's time, unless a thread does."""
-        if len(answer.stdout) < SHORT:
-            return kept_of(answer)
-        async with self.cpu_lock:
-            return await asyncio.to_thread(kept_of, answer)
 
     def _parse_probe(
         self, node: Node, probe: Probe, runs: list[Completed], heard: Listener, slow: float | None, missing: str = ""
