@@ -75,7 +75,8 @@ def _tool_type(tool: Tool) -> types.Tool:
 
 
 def _tool_result(answer: Answer) -> types.CallToolResult:
-    text = types.TextContent(type="text", text=redacted_text(safe(answer.text)))
+    said = "\n".join(map(redacted_text, safe(answer.text).split("\n")))  # no line is lost by what another says
+    text = types.TextContent(type="text", text=said)
     return types.CallToolResult(content=[text], structured_content=dict(answer.document))
 
 

@@ -143,3 +143,20 @@ async def test_what_fails_within_is_sent_to_no_client(error: Exception) -> None:
             await client.call_tool("incidents", {})
     assert caught.value.message == f"It failed ({type(error).__name__}); the bot's log says why."
     assert logged == ["mcp_failed"]
+
+
+async def test_no_line_of_an_answer_is_lost_by_what_another_says() -> None:
+    from mcp import Client
+    from mcp.types import TextContent
+
+    from bot.extras.mcp.server import mcp_server
+
+    class Says(Desk):
+        def _heard(self, tool: str, what: Any) -> Answer:
+            return Answer({}, 'killed (pw=""")\nnode-2: critical\nmysql --password hunter2\n')
+
+    async with Client(mcp_server(Says().toolbox())) as client:
+        told = await client.call_tool("incidents", {})
+    (said,) = told.content
+    assert isinstance(said, TextContent)
+    assert said.text.splitlines()[1:] == ["node-2: critical", "mysql --password [redacted]"]
