@@ -16,6 +16,7 @@ from typing import Any
 
 from bot.domain.safe_text import Redactor, safe
 from bot.domain.secret_forms import context
+from bot.domain.secret_shown import are_words_of_command
 
 # The node's own lines are in the evidence; the readings would repeat them, some hundred kB for each node.
 _LEFT_OUT = frozenset({"raw", "lines", "source", "source_later"})
@@ -71,14 +72,16 @@ class JsonConverter:
         for item in values:
             kind = type(item)
             if kind is str:
-                if (item not in clean and not self._is_clean(item)) or item.startswith("-"):
-                    return self._convert_slowly(values)  # a neighbour of a secret, or of an option, may belong to it
+                if item not in clean and not self._is_clean(item):
+                    return self._convert_slowly(values)  # a neighbour of a secret may belong to it
                 converted.append(item)
             elif kind is float:
                 converted.append(_rounded(item))
             else:
                 converted.append(item if kind in _AS_IT_IS else self.convert(item))
-        return converted if slow == self._slow else self._convert_slowly(values)  # rows are read column by column
+        is_command = all(type(item) is str for item in converted) and are_words_of_command("\n".join(converted))
+        # Rows are read column by column, the words of a command line by what it is.
+        return self._convert_slowly(values) if is_command or slow != self._slow else converted
 
     def _record(self, value: Any) -> Any:
         kind: Any = type(value)

@@ -64,6 +64,7 @@ def test_any_verdict_is_told_as_by_the_slow_way(verdict: Verdict) -> None:
     [
         ["mysql", "-u", "root", "-pFake0hunter2"],
         ["docker", "login", "-p", "Fake0hunter2"],
+        ["rabbitmqctl", "add_user", "ann", "Fakehunter2"],
         [{"text": "password:"}, {"text": "Fake0hunter2"}],
         {"rows": [{"at": 1, "text": "key"}, {"at": 2, "text": "passphrase:"}, {"at": 3, "text": "Fake0hunter2"}]},
     ],
