@@ -262,7 +262,7 @@ def wave_lines(wave: Wave) -> tuple[str, ...]:
             cured = len(wave.having(TurnOutcome.CURED))
             said = f"At the end {cured} of {len(proposal.members)} were cured."
             lines.append(f"{said} {ended.because}".strip())
-    return tuple(map(safe, lines))
+    return tuple(safe(line).replace("\n", " ") for line in lines)  # a reason adds no line to what the bot says
 
 
 def wave_body(wave: Wave, plans: WavePlans | None = None) -> dict[str, Any]:

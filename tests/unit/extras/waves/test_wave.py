@@ -26,6 +26,7 @@ from bot.extras.waves.events import (
     WaveStopped,
 )
 from bot.extras.waves.wave import NodeAlarm, Wave, WaveState, fold_wave, stages_of
+from bot.extras.waves.words import wave_lines
 
 AT = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
 MEMBERS = tuple(WaveMember(f"n{number}", f"i{number}", "ab" * 32) for number in range(40))
@@ -109,6 +110,11 @@ def test_failed_node_keeps_its_place_until_somebody_resumes_knowing_of_it() -> N
 def test_what_may_not_be_cannot_go_on_record(events: list[tuple[Event, str]], why: str) -> None:
     with pytest.raises(ImpossibleEvent, match=why):
         told(*events)
+
+
+def test_reason_adds_no_line_to_what_the_bot_says() -> None:
+    said = wave_lines(told((WaveDeclined("no\napproved by alice"), BOB)))
+    assert said[-1] == "Declined: no approved by alice"
 
 
 def test_nothing_has_its_turn_once_the_time_of_the_approval_is_over() -> None:
