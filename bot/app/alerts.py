@@ -14,7 +14,6 @@ from bot.domain.engine_contracts import Notices
 from bot.domain.errors import InventoryError
 from bot.domain.incident import Incident
 from bot.domain.intake_contracts import StormLimits
-from bot.domain.node import Node
 from bot.inventory import Inventory
 from bot.library import Library
 from bot.response.intake.alert_recorder import AlertRecorder
@@ -23,6 +22,7 @@ from bot.response.intake.routing import NamedNodes, NamePlaces, Names, Route, Ro
 from bot.settings import Settings
 from bot.settings.tables import RouteSettings
 from bot.sources import SOURCES
+from bot.sources.body import know_names
 from bot.sources.source import Source, Webhook
 from bot.surfaces.hooks import Hooks
 from bot.surfaces.teams.settings import TeamsSettings
@@ -81,6 +81,7 @@ def alerts(bot: Bot) -> Alerts:
         complete=pagerduty.completed if pagerduty is not None else None,
         person_of=asker_of(pagerduty, bot.posting.connection.people(())),
     )
+    know_names(lambda text: intake.names.words_in(text))
     found = webhooks(bot.settings, bot.sources)
     if found and not channel_of(rules):
         table = "teams" if bot.settings.of(TeamsSettings).is_set else "slack"
@@ -121,11 +122,11 @@ def _routes(settings: Settings) -> Routes:
 
 
 def named_nodes_and_route(
-    alarm: AlertGroup, signals: Sequence[SourceAlert], rules: IntakeRules, nodes: Iterable[Node]
+    alarm: AlertGroup, signals: Sequence[SourceAlert], rules: IntakeRules, names: Names
 ) -> tuple[NamedNodes, Route, Mapping[str, Route]]:
     """Return which nodes an alert would name, which route it would take, and which each of its nodes."""
     alarm = replace(alarm, signals=tuple(signals))
-    named, parts = Names(nodes).parts(alarm, rules.places.get(alarm.source, NamePlaces()))
+    named, parts = names.parts(alarm, rules.places.get(alarm.source, NamePlaces()))
     own = {node: rules.routes.of_alarm(parts.get(node, alarm)) for node in named.nodes}
     return named, rules.routes.of_alarm(alarm), own
 

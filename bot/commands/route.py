@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -51,10 +52,14 @@ def run(arguments: argparse.Namespace) -> int:
     Raises: UsageError when the file is not an alert, or the settings cannot be used.
     """
     from bot.app.alerts import named_nodes_and_route, rules_of
+    from bot.response.intake.routing import Names
     from bot.sources import parse_file
+    from bot.sources.body import know_names
 
     settings = options.settings(arguments)
     rules = rules_of(settings, options.library(settings))
+    names = functools.cache(lambda: Names(options.inventory(arguments, settings).nodes))
+    know_names(lambda text: names().words_in(text))
     try:
         parsed = parse_file(_read_file(arguments.file), arguments.source)
     except MalformedDelivery as no:
@@ -62,9 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{arguments.file} is not an alert: {no.sentence}", wanted) from no
     if (alarm := parsed.delivery.alarm) is None:
         raise UsageError(f"{arguments.file} starts nothing: {parsed.delivery.what or 'it contains no alert'}.")
-    named, route, own = named_nodes_and_route(
-        alarm, parsed.signals, rules, options.inventory(arguments, settings).nodes
-    )
+    named, route, own = named_nodes_and_route(alarm, parsed.signals, rules, names())
     body = _route_body(alarm, named, route, own)
     options.print_result(arguments, body, _route_text(alarm, named, route, own))
     return 0

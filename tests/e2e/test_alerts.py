@@ -103,6 +103,8 @@ async def test_page_gives_a_card_with_the_verdict(tmp_path: Path) -> None:
         await edge.slack.until(lambda: edge.slack.thread(card)[1:], what="the details")
         await eventually(edge.bot.incidents, {"node-3": "triaged"})
         assert len(cards(edge.slack, ALERTS)) == 1
+        assert await edge.page("E2", "Q2", title="BMC login failed: node-4") == 202
+        await edge.card("node-4", "CRITICAL")  # its name stands where a password might
 
 
 async def test_many_nodes_of_one_alert_make_one_card_with_a_table(tmp_path: Path) -> None:

@@ -242,10 +242,15 @@ class Intake:
         """Search for the names of these nodes from now on."""
         self.nodes, self._names = nodes, None
 
-    def _parts(self, alarm: AlertGroup) -> tuple[NamedNodes, Mapping[str, AlertGroup]]:
+    @property
+    def names(self) -> Names:
+        """The names that it searches for."""
         if self._names is None:
             self._names = Names(self.nodes)
-        return self._names.parts(alarm, self.rules.places.get(alarm.source, NamePlaces()))
+        return self._names
+
+    def _parts(self, alarm: AlertGroup) -> tuple[NamedNodes, Mapping[str, AlertGroup]]:
+        return self.names.parts(alarm, self.rules.places.get(alarm.source, NamePlaces()))
 
     def _question(self, named: NamedNodes) -> tuple[str, tuple[str, ...]]:
         if named.ambiguous:

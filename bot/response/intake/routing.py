@@ -77,6 +77,10 @@ class Names:
         # An address is a name only if a single node has it: many may share an address, and loopback names nobody.
         return frozenset(alike or (at if len(at) == 1 and not _LOOPBACK.match(word) else ()))
 
+    def words_in(self, text: str) -> Iterator[str]:
+        """Yield the words of a text that may mean nodes."""
+        return filter(self.nodes_of_word, _WORD.findall(text))
+
     def found(self, alarm: AlertGroup, signals: Sequence[SourceAlert], places: NamePlaces) -> NamedNodes:
         """Return the nodes that an alert group and these alerts of it name."""
         nodes: dict[str, None] = {}

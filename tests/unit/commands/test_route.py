@@ -54,6 +54,17 @@ def test_event_with_its_alerts_names_nodes_and_takes_the_first_route_that_fits(r
     assert explain(run, incident, "--json").json["nodes"] == ["node-1"]
 
 
+@pytest.mark.parametrize(
+    ("title", "nodes"),
+    [
+        ("BMC login failed: node-1", ["node-1"]),
+        ("BMC login failed: node-1; it is reached by node-2", ["node-2", "node-1"]),
+    ],
+)
+def test_name_where_a_secret_might_stand_is_found(run: CommandLine, title: str, nodes: list[str]) -> None:
+    assert explain(run, page_event(title=title), "--json").json["nodes"] == nodes
+
+
 def test_group_takes_its_own_route(run: CommandLine) -> None:
     body = group_body([group_alert("node-2:9100", severity="page")])
     body["commonLabels"] = {}
