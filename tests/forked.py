@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 import pytest
 
 _NUMBER = 2  # bytes of a file's number: a pipe gives them whole to whoever reads
-HANGS_AFTER = 300  # seconds; a test that is not marked as long takes half of that on a busy machine
+HANGS_AFTER = 600  # seconds; mypy, the longest that is not marked as long, takes half of that on a busy machine
 _SHOW = ("terminal", "terminalprogress", "junitxml", "cacheprovider", "stepwise")  # of pytest: what a fork leaves to us
 REPORTERS = tuple(f"_pytest.{name}" for name in _SHOW)
 
@@ -121,12 +121,14 @@ def _run(session: pytest.Session, count: int, files: list[list[pytest.Item]]) ->
     sys.stderr.flush()
     forks: dict[connection.Connection, Fork] = {}
     try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # Python loses one that meets a fork
         for _ in range(min(count, len(files))):
             reports, out = connection.Pipe(duplex=False)
             if (pid := os.fork()) == 0:
                 _become(session, files, queue, stop, out)
             out.close()
             forks[reports] = Fork(pid, reports)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         while forks:
             for ready in connection.wait(list(forks)):
                 assert isinstance(ready, connection.Connection)
@@ -165,6 +167,7 @@ def _become(
         sender = Sender(config, out, stop)
         config.pluginmanager.register(sender)
         with suppress(KeyboardInterrupt):
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
             _run_files(session, files, queue, stop, stacks)
         faulthandler.dump_traceback_later(HANGS_AFTER, file=stacks, exit=True)
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -41,9 +41,9 @@ def short() -> timedelta:
 
 
 def promised(deadline: float | timedelta) -> float:
-    """The promise is a deadline and one second; a busy machine gets a few more. In seconds."""
+    """The promise is a deadline and one second; a busy machine gets half a minute more. In seconds."""
     seconds = deadline.total_seconds() if isinstance(deadline, timedelta) else deadline
-    return seconds + (8 if busy() else 1)
+    return seconds + (30 if busy() else 1)
 
 
 def nonce() -> str:
