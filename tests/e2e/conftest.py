@@ -8,7 +8,8 @@ import pytest
 from tests.conftest import missing
 from tests.nodes.ring import Patient, a_patient
 from tests.nodes.sshd import SSHD, Sshd
-from tests.slack.acting_team import ActingTeam, acting_team, with_carol
+from tests.slack.acting_team import ALICE, BOB, CAROL, GUEST, ActingTeam, acting_team, with_carol
+from tests.slack.memory_chat import MemoryChat
 from tests.slack.service import Readings
 from tests.slack.workspace import SlackWorkspace, workspace
 
@@ -37,9 +38,16 @@ async def slack() -> AsyncIterator[SlackWorkspace]:
 
 
 @pytest.fixture
-async def team(slack: SlackWorkspace, tmp_path: Path) -> AsyncIterator[ActingTeam]:
+def chat() -> MemoryChat:
+    """A chat in memory: alice and bob are in the group of approvers, carol is not, and gus is a guest."""
+    people = {"alice": ALICE, "bob": BOB, "carol": CAROL.id, "gus": GUEST}
+    return MemoryChat(people, frozenset({ALICE, BOB}), frozenset({GUEST}))
+
+
+@pytest.fixture
+async def team(chat: MemoryChat, tmp_path: Path) -> AsyncIterator[ActingTeam]:
     """Its people with the bot, whose approved plans are not carried out."""
-    async with acting_team(slack, tmp_path) as team:
+    async with acting_team(chat, tmp_path, chat=chat) as team:
         team.run_plans = False
         yield team
 

@@ -131,7 +131,7 @@ async def test_second_person_approves_with_a_reason_and_the_asker_is_refused_in_
         assert (await team.told("alice", "SelfApproval")).only_for == chat.cast.alice
         await team.decided_nothing()
 
-        view: Any = await team.dialog("bob", offer)
+        view = await team.dialog("bob", offer)
         assert "ecs.service" in json.dumps([str(block) for block in view.dialog.blocks]), "the plan is shown whole"
         blank = await chat.seen.submit("bob", view, {"reason": ""})
         assert "ReasonMissing" in blank.errors["reason"]
@@ -146,7 +146,7 @@ async def test_second_person_approves_with_a_reason_and_the_asker_is_refused_in_
 
 async def test_changed_dialog_is_refused(tmp_path: Path, chat: Chat) -> None:
     async with team_in(chat, tmp_path) as team:
-        view: Any = await team.dialog("bob", await team.proposed("node-1"))
+        view = await team.dialog("bob", await team.proposed("node-1"))
         changed = view.private_metadata.replace("node", "n0de").replace(chat.cast.bob, chat.cast.alice)
         view.private_metadata = changed
         sent = await chat.seen.submit("bob", view, {"reason": "now"})
@@ -167,7 +167,7 @@ async def test_undo_says_what_it_brings_back_and_is_a_plan_of_its_own(tmp_path: 
         before, _, after = json.dumps(offer.blocks).partition('"undo"')
         assert "proved after" in before, "what came of it is seen first"
         assert '"report"' not in after
-        view: Any = await team.dialog("bob", offer, "undo")
+        view = await team.dialog("bob", offer, "undo")
         assert "ecs.service is again as it was before (enable start)" in str(view.dialog.blocks)
         await chat.seen.submit("bob", view, {"reason": "it was the wrong agent"})
         await team.idle()
@@ -184,7 +184,7 @@ async def test_wrong_verdict_is_asked_what_it_was_and_taken_back_by_whoever_said
         await team.until_state("declined")
         await team.idle()
         await chat.seen.until(lambda: '"feedback-wrong"' in json.dumps(offer.blocks), what="the question")
-        view: Any = await team.dialog("bob", offer, "feedback-wrong")
+        view = await team.dialog("bob", offer, "feedback-wrong")
         label = view.dialog.asks["label"] if chat.cast is IN_TEAMS else view.dialog.label
         assert label.startswith("What was it?"), "nobody is asked for a reason"
         assert not await team.marks.read(), "a click alone says nothing"
@@ -202,7 +202,7 @@ async def test_wrong_verdict_is_asked_what_it_was_and_taken_back_by_whoever_said
         assert not any(block.get("is") == "ButtonRow" or "actions" in block for block in taken.blocks)
         (score,) = scores(await team.marks.read())
         assert (score.right, score.wrong) == (1, 0), "alice's word stands"
-        again: Any = await team.dialog("bob", offer, "feedback-wrong")
+        again = await team.dialog("bob", offer, "feedback-wrong")
         await chat.seen.submit("bob", again, {"reason": "io-stall"})
         assert "--expect io-stall" in (await team.told("bob", "io-stall")).text
         (score,) = scores(await team.marks.read())
@@ -289,7 +289,7 @@ async def test_brake_holds_what_is_approved_and_is_released(tmp_path: Path, chat
         offer = await team.proposed("node-1")
         await chat.seen.say("bob", chat.cast.channel, "brake on a rollout")
         (pull,) = re.findall(r"#\d+", (await team.told("bob", "The brake is on")).text)
-        view: Any = await team.dialog("bob", offer)
+        view = await team.dialog("bob", offer)
         assert "Braked" in str(view.dialog.blocks), "what would refuse it stands in the dialog"
         assert not view.dialog.asks
         await chat.seen.close("bob", view)
@@ -324,7 +324,7 @@ async def test_yes_to_a_wave_is_one_dialog_with_every_plan(tmp_path: Path, chat:
 
 async def test_without_a_chat_alerts_are_diagnosed_and_recorded(tmp_path: Path) -> None:
     readings = Readings()
-    nobody: Any = memory()
+    nobody = memory()
     alert = {"status": "firing", "labels": {"alertname": "CpuPinned", "instance": "node-3"}, "fingerprint": "f1"}
     body = {"version": "4", "groupKey": "g1", "status": "firing", "alerts": [alert | {"startsAt": NOW}]}
     environment = {"ALERTMANAGER_TOKEN": "t" * 20}

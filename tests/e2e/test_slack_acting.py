@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
-from bot.demo.slack.people import User, UserGroup
+from bot.demo.slack.message import Message
+from bot.demo.slack.people import BOT_USER, User, UserGroup
 from bot.demo.slack.typed import mentions
+from bot.demo.slack.view import View
 from bot.domain.entry import Head
 from bot.domain.events import Approved
-from tests.slack.acting_team import ALICE, BOB, ONCALL, acting_team
+from tests.slack.acting_team import ALICE, BOB, ONCALL, acting_team, people, with_carol
 from tests.slack.workspace import SlackWorkspace, workspace
 
 
@@ -177,3 +181,86 @@ async def test_restart_says_nothing_again_and_puts_right_what_it_broke_off(tmp_p
             await team.poster.drain(5)
             edits = [each.arguments["ts"] for each in slack.asked("chat.update")[edited:]]
             assert edits == [offer.ts], "node-2 is shown as it stands already"
+
+
+async def test_home_offers_what_waits_and_what_is_refused_there_is_told_directly(tmp_path: Path) -> None:
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        team.run_plans = False
+        with_carol(slack)
+        await team.proposed("node-1")
+        for user, words, action, reason in (
+            ("carol", "You cannot decide anything here. ", "brake", "stop"),
+            ("bob", "disable ecs.service, then reboot", "approve", "from home"),
+        ):
+            await slack.open_home(user)
+            view = await slack.until(partial(home_of, slack, user, words), what=f"the home of {user}")
+            await slack.click_in_view(user, view, action)
+            dialog = await slack.until(partial(slack.modal, user), what="the dialog")
+            await slack.submit(user, dialog, {"reason": reason})
+        await team.told("carol", "NotAnApprover", slack.state.direct("carol").id)
+        assert await team.ledger.brake_pull() is None
+        await team.card("from home")
+        await slack.until(partial(home_of, slack, "bob", "approved, since"), what="it runs, at home")
+
+
+def home_of(slack: SlackWorkspace, user: str, words: str) -> View | None:
+    view = slack.home(user)
+    return view if view is not None and words in json.dumps(view.blocks) else None
+
+
+async def test_mention_in_a_thread_is_answered_there(tmp_path: Path) -> None:
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        offer = await team.proposed("node-1")
+        await slack.say("alice", "oncall-gpu", "@zombie status", thread_ts=offer.ts)
+        told = await team.told("alice", "1 open incidents")
+        assert (told.thread_ts, mentions(told)) == (offer.ts, [])
+
+
+async def test_card_left_as_it_was_while_the_bot_was_not_in_the_channel_is_put_right_by_a_click(tmp_path: Path) -> None:
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        offer = await team.proposed("node-1")
+        slack.state.set_member(ONCALL, BOT_USER, member=False)
+        await team.decides("bob", offer)
+        await team.until_state("resolved")
+        await team.idle()
+        await slack.until(lambda: team.logged("slack_given_up"), what="a card that cannot be brought up to date")
+        slack.state.set_member(ONCALL, BOT_USER, member=True)
+        assert "Waits for approval" in team.cards("node-1")[0].text
+        await slack.click("alice", offer, "approve")
+        await team.told("alice", "AlreadyDecided")
+        card = await team.card("Resolved: node-1")
+        assert (card.ts, '"approve"' in json.dumps(card.blocks)) == (offer.ts, False)
+
+
+WAITS = "still waits for a decision"
+
+
+def reminders(slack: SlackWorkspace, card: Message) -> list[Message]:
+    return [message for message in slack.thread(card) if WAITS in message.text]
+
+
+async def test_reminder_comes_once_in_the_thread_also_after_a_restart(tmp_path: Path) -> None:
+    policy = people(approvers=frozenset((f"slack:T0000/{BOB}",)))
+    async with workspace() as slack, acting_team(slack, tmp_path, policy=policy) as team:
+        card = await team.proposed("node-1")
+        (summary,) = await team.ledger.incidents()
+        incident = await team.find(summary.id)
+        assert incident.proposed_at is not None
+        half, mine = incident.proposed_at + policy.approval_expires / 2, {summary.card}
+        await team.acting.cards.remind(half - timedelta(seconds=1), mine)
+        await team.acting.cards.remind(half, set())
+        await asyncio.sleep(0.2)
+        assert reminders(slack, card) == [], "not before its time, and not by who does not see to it"
+
+        await team.acting.cards.remind(half, mine)
+        reminder = await slack.until(lambda: next(iter(reminders(slack, card)), None), what="the reminder")
+        assert f"node-1 {WAITS}" in reminder.text
+        assert f"<@{BOB}>" in reminder.text
+        assert not reminder.is_broadcast
+
+        again = team.restarted("runner-2")
+        await again.cards.show(await again.cards.group(summary.card))
+        for acting in (team.acting, again):
+            await acting.cards.remind(half + timedelta(minutes=1), mine)
+        await asyncio.sleep(0.3)
+        assert len(reminders(slack, card)) == 1, "a restart says nothing twice"

@@ -5,38 +5,55 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from bot.demo.slack.message import Message
 from bot.demo.slack.people import ALICE
 from bot.demo.slack.typed import mentions
 from bot.domain.verdict import Verdict
 from tests.slack.service import Readings, card_saying, reply_saying, serving
 from tests.slack.workspace import SlackWorkspace
-from tests.unit.surfaces.test_slack_ephemeral import NO_REQUEST
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE
 
-WORDS = (
+WORDS = (  # the others: `test_what_is_no_request_is_answered_with_what_may_be_meant`
     ("", "What I can do"),
-    ("help", "What I can do"),
-    *NO_REQUEST,
+    ("check node-1x", "“node-1x” is not in the inventory. Did you mean node-1"),
+    ("check \u202egnp.1-edon", r"u202egnp.1-edon' is not a node name."),
     ("check <!channel>", "'&lt;!channel&gt;' is not a node name."),
     ("<!here> <@U0BOB00001> *x*", "I do not know the command `&lt;!here&gt;`."),
 )
 
 
-@pytest.mark.parametrize("way", ["/zombie ", "@zombie "])
 async def test_words_are_answered_in_private_and_mention_nobody(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path, way: str
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path
 ) -> None:
     async with serving(slack, tmp_path, readings):
         for said, answered in WORDS:
-            await slack.say("alice", "oncall-gpu", way + said)
-            reply = await reply_saying(slack, answered)
-            assert reply.only_for == ALICE.id
-            assert mentions(reply) == []
-            assert "/nodes.toml" not in reply.text, "where the inventory is, is nobody's business in a channel"
+            for way in ("/zombie ", "@zombie "):
+                await slack.say("alice", "oncall-gpu", way + said)
+            replies = await slack.until(partial(private, slack, "alice", answered), what=answered)
+            assert [mentions(reply) for reply in replies] == [[], []]
+
+
+def private(slack: SlackWorkspace, who: str, words: str) -> list[Message]:
+    """What a person alone is told with these words, once they are told it twice."""
+    told = [one for one in slack.messages("oncall-gpu", who) if words in one.text and one.only_for]
+    return told if len(told) == 2 else []
+
+
+async def test_whoever_is_not_in_the_group_that_may_ask_is_told_so_however_they_ask(
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path
+) -> None:
+    async with serving(slack, tmp_path, readings, toml='[policy]\naskers = ["S0SRE00001"]\n'):
+        for way in ("/zombie", "@zombie"):
+            await slack.say("carol", "oncall-gpu", f"{way} check node-1")
+        await slack.until(partial(private, slack, "carol", "nor a group that you are in."), what="both refusals")
+        await slack.say("bob", "oncall-gpu", "/zombie check node-2")
+        await card_saying(slack, "node-2")
+        assert readings.asked == {"node-2": 1}
 
 
 async def test_known_nodes_are_checked_beside_unknown_ones(

@@ -67,7 +67,7 @@ async def test_whoever_left_the_conversation_decides_nothing(tmp_path: Path) -> 
         offer = await team.proposed("node-1")
         view = await team.dialog("bob", offer)
         teams.members[ONCALL] -= {BOB}
-        await teams.submit("bob", view, {"reason": "it leaks"})  # type: ignore[arg-type]
+        await teams.submit("bob", view, {"reason": "it leaks"})
         await team.told("bob", "NotAnApprover")
         await team.decided_nothing()
 
@@ -84,7 +84,7 @@ async def test_nobody_is_let_in_while_teams_says_too_little_or_nothing_of_who_th
     async with deciding(tmp_path) as (teams, team):
         offer = await team.proposed("node-1")
         for trouble in (500, 429, 403):
-            view: Any = await team.dialog("bob", offer)
+            view = await team.dialog("bob", offer)
             teams.faults.status("GET", trouble)
             await teams.submit("bob", view, {"reason": f"it leaks, {trouble}"})
             await team.idle()

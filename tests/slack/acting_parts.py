@@ -52,18 +52,27 @@ class FastWorld:
 
 
 class Gone:
-    """A ledger or an outbox that can be taken away for a while."""
+    """A ledger or an outbox that can be taken away for a while, whole or for one verb."""
 
     def __init__(self, inner: Any) -> None:
         self.is_gone = False
-        self.is_gone_for = ""  # one verb
         self._inner = inner
+        self._gone_for = ""
+
+    def lose(self, verb: str) -> None:
+        """Take one verb away."""
+        assert hasattr(self._inner, verb)
+        self._gone_for = verb
+
+    def is_back(self) -> None:
+        """Give all of it back."""
+        self.is_gone, self._gone_for = False, ""
 
     def __getattr__(self, verb: str) -> Any:
         async def fails(*_: object, **__: object) -> None:
             raise LedgerUnavailable("The database is locked.")
 
-        return fails if self.is_gone or verb == self.is_gone_for else getattr(self._inner, verb)
+        return fails if self.is_gone or verb == self._gone_for else getattr(self._inner, verb)
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,11 @@ from bot.chat.context import ChatContext
 from bot.chat.people import Person
 from bot.chat.post_state import CARD, MessageTarget
 from bot.chat.poster import Poster
-from bot.chat.requests import CommandRequest, HelpRequest, parse
+from bot.chat.requests import CommandRequest
 from bot.chat.service import Message as Posted
 from bot.chat.thread_files import ReportFile
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER, User
-from bot.demo.slack.view import View
 from bot.domain.alert import BOT
 from bot.domain.events import PlanProposed, Triaged
 from bot.domain.fold import fold
@@ -102,7 +101,7 @@ IN_SLACK = Cast()
 class ActingTeam:
     """Everything that acts, in one workspace; `run_plans` carries out what is approved."""
 
-    slack: SlackWorkspace
+    slack: Any  # the workspace, or what people see of another chat
     world: Any
     stage: Stage
     ledger: Any
@@ -143,9 +142,7 @@ class ActingTeam:
         return [line for line in lines if line["event"] == event]
 
     def take(self, request: CommandRequest) -> None:
-        asked = parse(request.text, self.stage)  # type: ignore[arg-type]
-        assert not isinstance(asked, HelpRequest), asked
-        self.begin(self.acting.commands.reply(request, asked), "order")  # type: ignore[arg-type]
+        self.acting.commands.take(request)
 
     def decided(self, incident_id: str, /) -> None:
         self.begin(self._carry_on(incident_id), f"carry on {incident_id}")
@@ -203,26 +200,27 @@ class ActingTeam:
 
     async def offering(self, words: str) -> Message:
         """Wait for a card with these words and an Approve button."""
-        return await self.slack.until(
+        offer: Message = await self.slack.until(
             lambda: next((one for one in self.cards(words) if '"approve"' in json.dumps(one.blocks)), None),
             what=f"an offer: {words}",
         )
+        return offer
 
     def cards(self, words: str) -> list[Message]:
         return [one for one in self.slack.messages(self.cast.channel) if one.user == BOT_USER and words in one.text]
 
     async def card(self, words: str, within: float = 20) -> Message:
-        found = await self.slack.until(
+        found: Message = await self.slack.until(
             lambda: next(iter(self.cards(words)), None), timedelta(seconds=within), what=f"a card: {words}"
         )
         return found
 
-    async def dialog(self, user: str, message: Message, action: str = "approve") -> View:
-        """Click, and return the dialog that opens."""
+    async def dialog(self, user: str, message: Message, action: str = "approve") -> Any:
+        """Click, and return the dialog that opens, as its chat shows it."""
         await self.slack.click(user, message, action)
         return await self.slack.until(lambda: self.slack.modal(user), what="the dialog")
 
-    async def sends(self, user: str, view: View, reason: str) -> None:
+    async def sends(self, user: str, view: Any, reason: str) -> None:
         """Deliver the dialog as sent, also one without a button for it: it may have been opened when it had one."""
         person = Person(self.slack.state.user(user).id, self.cast.team, chat=self.cast.kind)
         await self.acting.decisions.handle_submission(Submission(view.id, person, view.private_metadata, reason))
@@ -253,7 +251,8 @@ class ActingTeam:
             mine = self.slack.state.user(user).id
             return next((one for one in said if one.only_for == mine or channel[0] == "D"), None)
 
-        return await self.slack.until(found, what=f"{user} to be told: {words}")
+        told: Message = await self.slack.until(found, what=f"{user} to be told: {words}")
+        return told
 
     async def decided_nothing(self, node: str = "node-1") -> None:
         """The incident waits as before, and its card has its buttons again."""
@@ -282,7 +281,7 @@ def with_carol(slack: SlackWorkspace) -> None:
 
 @asynccontextmanager
 async def acting_team(
-    slack: SlackWorkspace,
+    slack: Any,
     folder: Path,
     *,
     policy: Policy = GROUPED,
@@ -297,7 +296,7 @@ async def acting_team(
     """Put it together over a database in a folder, listening to the workspace, for the length of a block.
 
     Shape: `fleet` makes the cards of sweeps and waves, anew for each runner. `absent` are buttons of extras that are
-    left out. `chat` is another chat than Slack, with its `cast`.
+    left out. `chat` is another chat than Slack, with its `cast`; what its people see is in the place of the workspace.
     """
     world: Any = FastWorld()
     log = io.StringIO()

@@ -21,7 +21,7 @@ from bot.chat.people import Membership, People, Person
 from bot.chat.requests import CommandRequest
 from bot.chat.service import ChatService, Delivered, Message, Outcome, Uploaded, UploadOutcome, message_of
 from bot.demo.slack.people import BOT_USER
-from bot.domain.errors import NotAnApprover
+from bot.domain.errors import CannotTell, NotAnApprover
 from bot.domain.post import MessageRef
 from bot.view.words import plain
 
@@ -71,7 +71,11 @@ class Posted:
 
 @dataclass
 class MemoryChat(Posted, ChatConnection, ChatService, People):
-    """Everything of a chat, in memory. `ids` are its people by name, `members` who is in the group of approvers."""
+    """Everything of a chat, in memory. `ids` are its people by name, `members` who is in the group of approvers.
+
+    Shape: `silent` holds what the chat does not say or do now: "person", "group" or "dialog". `said`, `clicked` and
+    `sent` are what was delivered, which can be delivered again.
+    """
 
     ids: Mapping[str, str]
     members: frozenset[str] = frozenset()
@@ -85,7 +89,11 @@ class MemoryChat(Posted, ChatConnection, ChatService, People):
     api_url: str = "https://memory.example/"
     is_open: bool = False
     posted: list[Shown] = field(default_factory=list)
-    edits: int = 0
+    edited: list[str] = field(default_factory=list)
+    silent: set[str] = field(default_factory=set)
+    said: list[CommandRequest] = field(default_factory=list)
+    clicked: list[Click] = field(default_factory=list)
+    sent: list[Submission] = field(default_factory=list)
     dialogs: dict[str, OpenDialog] = field(default_factory=dict)
     homes: dict[str, tuple[Sequence[Block], str]] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
@@ -96,7 +104,7 @@ class MemoryChat(Posted, ChatConnection, ChatService, People):
 
     def __post_init__(self) -> None:
         self.calls, self.signer, self.listeners = self, MetadataSigner(self.bot_token), self
-        self.state = SimpleNamespace(user=lambda name: SimpleNamespace(id=self.ids[name]))
+        self.state = SimpleNamespace(user=lambda name: SimpleNamespace(id=self._id(name)))
 
     # --- the connection
 
@@ -143,15 +151,19 @@ class MemoryChat(Posted, ChatConnection, ChatService, People):
         return name.rpartition("/")[2] if kind == self.chat else ""
 
     async def admit(self, user: str, do: str = "decide") -> None:
+        if "person" in self.silent:
+            raise CannotTell("Memory did not say who you are.", "Try again.")
         if user in self.guests:
             raise NotAnApprover(f"{user} is a guest: only full members of this workspace {do}.")
 
     async def membership(self, user: str) -> Membership:
+        if "group" in self.silent:
+            return Membership(frozenset(), (f"Memory does not say who is in the group {self.group}.",))
         return Membership(frozenset({self.group} if user in self.members else ()))
 
     async def named(self, words: str) -> str:
         for name, user in self.ids.items():
-            words = words.replace(f"{self.chat}:{TEAM}/{user}", name)
+            words = words.replace(f"{self.chat}:{TEAM}/{user}", name).replace(f"{TEAM}/{user}", name)
         return words
 
     # --- what it shows
@@ -180,11 +192,12 @@ class MemoryChat(Posted, ChatConnection, ChatService, People):
 
     async def edit(self, place: MessageRef, message: Message) -> Outcome:
         (stands,) = [each for each in self.posted if (each.channel, each.ts) == (place.channel, place.ts)]
-        stands.text, stands.blocks, self.edits = message.text, message.blocks, self.edits + 1
+        stands.text, stands.blocks = message.text, message.blocks
+        self.edited.append(message.text)
         return Delivered(place)
 
     async def whisper(self, channel: str, user: str, thread: str, message: Message) -> Outcome:
-        self._shown(channel, thread, message, user)
+        self._shown(channel or self.direct(user), thread, message, user)
         return Delivered()
 
     async def respond(self, address: str, message: Message, *, for_card: bool = False) -> Outcome:
@@ -192,6 +205,8 @@ class MemoryChat(Posted, ChatConnection, ChatService, People):
         return Delivered()
 
     async def open_dialog(self, trigger: str, dialog: Dialog, sealed: str) -> None:
+        if "dialog" in self.silent:
+            raise CannotTell("Memory did not open the dialog.", "Click again.")
         fields = {"submit": dialog.submit} if dialog.asks else {}
         self.dialogs[trigger.partition("/")[0]] = OpenDialog(self._number("view"), sealed, dialog, fields)
 
@@ -209,6 +224,10 @@ class MemoryChat(Posted, ChatConnection, ChatService, People):
         self.posted.append(Shown(channel, ts, message.text, message.blocks, thread, only_for))
         return MessageRef(channel, ts)
 
+    def _id(self, user: str) -> str:
+        """Return a person's id, by their name or their id."""
+        return self.ids.get(user, user)
+
     def _number(self, word: str) -> str:
         self.numbers += 1
         return f"{word}-{self.numbers}"
@@ -217,28 +236,55 @@ class MemoryChat(Posted, ChatConnection, ChatService, People):
 
     def messages(self, channel: str, viewer: str = "") -> list[Any]:
         """Return what stands in a channel; to a viewer also what only they see."""
-        mine = ("", self.ids[viewer]) if viewer else ("",)
+        mine = ("", self._id(viewer)) if viewer else ("",)
         return [each for each in self.posted if each.channel == channel and each.only_for in mine]
+
+    def thread(self, message: Shown) -> list[Shown]:
+        """Return the replies to a message."""
+        return [each for each in self.posted if each.thread_ts == message.ts]
+
+    def direct(self, user: str) -> str:
+        """Return the channel of a person's direct messages."""
+        return f"D-{self._id(user)}"
 
     async def say(self, user: str, channel: str, text: str, thread: str = "") -> None:
         """Type a command."""
-        who = self.of(self.ids[user])
-        said = CommandRequest(self._number("cmd"), who, channel, text, thread)
-        self.heard.commands.take(said)
+        who = self.of(self._id(user))
+        self.said.append(CommandRequest(self._number("cmd"), who, channel, text, thread))
+        self.heard.commands.take(self.said[-1])
 
     async def home(self, user: str) -> Sequence[Any]:
         """Open a person's home, and return what it shows."""
-        self.heard.home.open(self.ids[user])
-        blocks, _ = await self.until(lambda: self.homes.get(self.ids[user]), what="the home")
+        self.homes.pop(self._id(user), None)
+        self.heard.home.open(self._id(user))
+        blocks, _ = await self.until(lambda: self.homes.get(self._id(user)), what="the home")
         return blocks
 
-    async def click(self, user: str, message: Any, action: str) -> None:
-        """Press a button of a message, by its action or its name."""
-        row, button = next(_buttons(message.blocks, action))
-        key, who = self._number("click"), self.of(self.ids[user])
-        name = button["name"] or button["action"]
-        where = (message.channel, message.ts, message.thread_ts)
-        self.heard.decisions.handle_click(Click(key, who, name, button["value"], row, f"{user}/{key}", *where))
+    async def click(self, user: str, message: Any, action: str, choice: str = "") -> None:
+        """Press a button of a message, by its action or its name, or choose from a menu by what it says."""
+        row, button = button_of(message.blocks, action)
+        value = dict(button["options"])[choice] if choice else button["value"]
+        self._press(user, row, button, value, (message.channel, message.ts, message.thread_ts))
+
+    async def click_in_home(self, user: str, home: Sequence[Block], action: str) -> None:
+        """Press a button of a home."""
+        row, button = button_of(_drawn(home), action)
+        self._press(user, row, button, button["value"], in_home=True)
+
+    def _press(
+        self,
+        user: str,
+        row: str,
+        button: Mapping[str, Any],
+        value: str,
+        where: tuple[str, str, str] = ("", "", ""),
+        *,
+        in_home: bool = False,
+    ) -> None:
+        key, who, name = self._number("click"), self.of(self._id(user)), button.get("name") or button["action"]
+        click = Click(key, who, name, value, row, f"{user}/{key}", *where, in_home=in_home)
+        self.clicked.append(click)
+        self.heard.decisions.handle_click(click)
 
     def modal(self, user: str) -> OpenDialog | None:
         """Return the dialog in front of a person."""
@@ -246,8 +292,9 @@ class MemoryChat(Posted, ChatConnection, ChatService, People):
 
     async def submit(self, user: str, view: OpenDialog, values: Mapping[str, str]) -> Any:
         """Send a dialog; return its errors."""
-        sent = Submission(self._number(view.id), self.of(self.ids[user]), view.private_metadata, values["reason"])
-        refusal = await self.heard.decisions.handle_submission(sent)
+        key, who = self._number(view.id), self.of(self._id(user))
+        self.sent.append(Submission(key, who, view.private_metadata, values["reason"]))
+        refusal = await self.heard.decisions.handle_submission(self.sent[-1])
         if not refusal:
             await self.close(user, view)
         return SimpleNamespace(errors={"reason": refusal} if refusal else {}, trouble="")
@@ -261,8 +308,7 @@ def _drawn(blocks: Sequence[Block]) -> tuple[Any, ...]:
     return tuple(json.loads(json.dumps({"is": type(each).__name__} | asdict(each), default=str)) for each in blocks)
 
 
-def _buttons(blocks: Sequence[Any], action: str) -> Any:
-    for block in blocks:
-        for item in block.get("items", ()) if block["is"] == "ButtonRow" else ():
-            if action in (item.get("name"), item.get("action")):
-                yield block["name"], item
+def button_of(blocks: Sequence[Any], action: str) -> tuple[str, dict[str, Any]]:
+    """Return the name of the row of a button or menu, and the button, by its action or its name."""
+    rows = ((block["name"], item) for block in blocks if block["is"] == "ButtonRow" for item in block["items"])
+    return next((row, item) for row, item in rows if action in (item.get("name"), item["action"]))

@@ -151,7 +151,7 @@ class Bot:
 
 @asynccontextmanager
 async def built(
-    slack: SlackWorkspace,
+    slack: Any,
     folder: Path,
     readings: Readings,
     *,
@@ -163,7 +163,10 @@ async def built(
     surfaces: Sequence[SurfaceDescriptor] = SURFACES,
     chat: ChatConnection | None = None,
 ) -> AsyncIterator[Bot]:
-    """Put a service together that has not started; its state stays in the folder. A blank variable is not there."""
+    """Put a service together that has not started; its state stays in the folder. A blank variable is not there.
+
+    `chat` is another chat than Slack; what its people see is in the place of the workspace.
+    """
     (folder / "zombie.toml").write_text(toml)
     (folder / "nodes.toml").write_text(
         "".join(f'[nodes.node-{number}]\naddress = "127.0.0.1"\n' for number in range(1, nodes + 1))
@@ -206,7 +209,7 @@ async def built(
 
 
 @asynccontextmanager
-async def serving(slack: SlackWorkspace, folder: Path, readings: Readings, **settings: Any) -> AsyncIterator[Bot]:
+async def serving(slack: Any, folder: Path, readings: Readings, **settings: Any) -> AsyncIterator[Bot]:
     """A service that has started; it is stopped when the block ends, as by SIGTERM."""
     async with built(slack, folder, readings, **settings) as bot:
         try:

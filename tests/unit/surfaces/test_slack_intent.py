@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from bot.chat.dialog import LONGEST, Intent, MetadataSigner
 from bot.chat.requests import Subcommand, parse_subcommand
-from bot.surfaces.slack.listeners import click_of, submission_of
+from bot.surfaces.slack.listeners import click_of, mention_of, submission_of
 from bot.surfaces.slack.people import Workspace
 
 KEYS = (
@@ -65,6 +66,14 @@ _json = st.recursive(
 @given(st.dictionaries(st.sampled_from(KEYS), _json, max_size=8))
 def test_payload_of_any_form_is_read_without_harm(body: dict[str, Any]) -> None:
     assert click_of(body).person == submission_of(body).person
+
+
+def test_mention_is_of_the_time_at_which_it_was_said_and_the_same_in_every_delivery() -> None:
+    """Slack delivers a mention again for hours; what was asked before the brake was pulled releases nothing."""
+    event = {"user": "U0BOB00001", "text": "<@U0ZOMBIE01> brake off", "ts": "1700000000.5", "channel": "C0ONCALL01"}
+    first, again = (mention_of({"team_id": "T1", "event_id": name}, event) for name in ("Ev1", "Ev2"))
+    assert first == again
+    assert (first.text, first.asked_at) == ("brake off", datetime.fromtimestamp(1700000000.5, UTC))
 
 
 @pytest.mark.parametrize(

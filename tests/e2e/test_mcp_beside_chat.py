@@ -1,4 +1,4 @@
-"""MCP beside Slack in one bot: asked by the official client, on record, and seen by nobody else."""
+"""MCP beside a chat in one bot: asked by the official client, on record, and seen by nobody else."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from tests.slack.service import Bot, Readings, built, cards, eventually, serving
-from tests.slack.workspace import SlackWorkspace
+from tests.slack.memory_chat import MemoryChat
+from tests.slack.service import Bot, Readings, built, eventually, serving
 
 if TYPE_CHECKING:
     from mcp import Client  # takes long to load, so it is loaded where it is used
@@ -32,9 +32,9 @@ async def client_of(bot: Bot) -> AsyncIterator[Client]:
         yield client
 
 
-async def test_check_is_read_once_stands_on_record_and_posts_nothing(slack: SlackWorkspace, tmp_path: Path) -> None:
+async def test_check_is_read_once_stands_on_record_and_posts_nothing(chat: MemoryChat, tmp_path: Path) -> None:
     readings = Readings()
-    async with serving(slack, tmp_path, readings, **WITH_TOKEN) as bot, client_of(bot) as client:
+    async with serving(chat, tmp_path, readings, chat=chat, **WITH_TOKEN) as bot, client_of(bot) as client:
         told: Any = (await client.call_tool("check", {"nodes": ["node-1", "node-2"]})).structured_content
         assert [node["node"] for node in told["nodes"]] == ["node-1", "node-2"]
         await eventually(bot.incidents, {"node-1": "triaged", "node-2": "triaged"})
@@ -48,11 +48,11 @@ async def test_check_is_read_once_stands_on_record_and_posts_nothing(slack: Slac
         assert readings.asked == {"node-1": 1, "node-2": 1}
         why: Any = await client.call_tool("explain", {"id": told["nodes"][0]["incident"]})
         assert (why.is_error, "is not kept" in why.content[0].text) == (True, True), "these readings have no case"
-        assert cards(slack) == []
+        assert chat.posted == []
 
 
-async def test_ledger_that_is_gone_keeps_no_verdict_back(slack: SlackWorkspace, tmp_path: Path) -> None:
-    async with serving(slack, tmp_path, Readings(), **WITH_TOKEN) as bot, client_of(bot) as client:
+async def test_ledger_that_is_gone_keeps_no_verdict_back(chat: MemoryChat, tmp_path: Path) -> None:
+    async with serving(chat, tmp_path, Readings(), chat=chat, **WITH_TOKEN) as bot, client_of(bot) as client:
         bot.ledger.is_broken = True
         result: Any = await client.call_tool("check", {"nodes": ["node-1"]})
         assert not result.is_error
@@ -64,7 +64,7 @@ async def test_ledger_that_is_gone_keeps_no_verdict_back(slack: SlackWorkspace, 
         bot.ledger.is_broken = False
 
 
-async def test_bot_that_stops_ends_a_call_that_waits_for_a_node(slack: SlackWorkspace, tmp_path: Path) -> None:
+async def test_bot_that_stops_ends_a_call_that_waits_for_a_node(chat: MemoryChat, tmp_path: Path) -> None:
     readings = Readings()
     call: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     call["params"] = {"name": "check", "arguments": {"nodes": ["node-1"]}}
@@ -73,7 +73,7 @@ async def test_bot_that_stops_ends_a_call_that_waits_for_a_node(slack: SlackWork
     async def asked() -> int:
         return readings.asked["node-1"]
 
-    async with built(slack, tmp_path, readings, **WITH_TOKEN) as bot, httpx2.AsyncClient(timeout=90) as http:
+    async with built(chat, tmp_path, readings, chat=chat, **WITH_TOKEN) as bot, httpx2.AsyncClient(timeout=90) as http:
         assert await bot.service.start()
         readings.hold()
         asking = asyncio.create_task(http.post(f"{bot.address}/mcp", json=call, headers=headers))
@@ -86,8 +86,8 @@ async def test_bot_that_stops_ends_a_call_that_waits_for_a_node(slack: SlackWork
         assert bot.logged("task_failed") == []
 
 
-async def test_without_a_token_there_is_no_such_page(slack: SlackWorkspace, tmp_path: Path) -> None:
-    async with serving(slack, tmp_path, Readings()) as bot, httpx2.AsyncClient() as http:
+async def test_without_a_token_there_is_no_such_page(chat: MemoryChat, tmp_path: Path) -> None:
+    async with serving(chat, tmp_path, Readings(), chat=chat) as bot, httpx2.AsyncClient() as http:
         for headers in ({}, {"Authorization": "Bearer x"}, {"Origin": "https://evil.example"}):
             assert (await http.post(f"{bot.address}/mcp", json={}, headers=headers)).status_code == 404
         assert bot.logged("mcp_on") == []
