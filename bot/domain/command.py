@@ -165,7 +165,7 @@ class Outputs:
         if run.failure is not None:
             raise CannotRead(f"{name}: {run.failure}")
         if run.cut:
-            raise CannotRead(f"{name}: the output was cut at its limit")
+            raise CannotRead(f"{name}: the output was cut short")
         return run.stdout
 
     def text_or_none(self, name: str, look: int = 0) -> str | None:

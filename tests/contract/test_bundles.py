@@ -22,7 +22,7 @@ from sqlalchemy import Connection, text
 from bot.__main__ import main
 from bot.app.factories import library
 from bot.commands.open_record import stored_case
-from bot.domain.case import read_case
+from bot.domain.case import Case, read_case
 from bot.domain.command import Completed
 from bot.domain.entry import NOTHING_BEFORE, NotedHead, entry_hash
 from bot.domain.errors import BundleError, LedgerUnavailable
@@ -40,7 +40,9 @@ from bot.ledger.chain import FIELDS
 from bot.ledger.entries import chained_entry, head_of, insert_entry, read_stream
 from bot.ledger.excerpt import StoredEntry
 from bot.ledger.tables import ENTRIES
+from bot.transport.case_file import load
 from tests.contract.test_why import FOUNDING
+from tests.record import exporting
 from tests.record.exporting import (
     END,
     NODE,
@@ -168,7 +170,16 @@ def test_forgery_whose_hashes_fit_is_named_by_what_it_contradicts(bundle: Bundle
     assert look(whole) != []
 
 
-def test_verdict_that_the_case_does_not_give_is_broken(tmp_path: Path) -> None:
+@pytest.mark.parametrize("secret", ["", f"token={SECRET}"])
+def test_verdict_that_the_case_does_not_give_is_broken_or_unproven_where_a_secret_may_have_decided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secret: str
+) -> None:
+    def load_with_secret(path: Path) -> Case:
+        case = load(path)
+        first, *rest = case.runs
+        return replace(case, runs=(replace(first, stdout=f"{first.stdout}{secret}"), *rest))
+
+    monkeypatch.setattr(exporting, "load", load_with_secret)
     with record_of(tmp_path) as database:
         incident_id = judged(database)
         bundle = bundle_of(database, incident_id)
@@ -176,7 +187,9 @@ def test_verdict_that_the_case_does_not_give_is_broken(tmp_path: Path) -> None:
     body = json.loads(triaged.body)
     body["verdict"]["cause"] = "cpu-steal"
     other = forged(bundle, 1, body=json.dumps(body, sort_keys=True, separators=(",", ":")))
-    assert any("derived again, it differs: cause: cpu-steal → leaked-memory-cgroups" in each for each in look(other))
+    found, says = looked_at(other), "derived again, it differs: cause: cpu-steal → leaked-memory-cgroups"
+    assert any(says in each for each in found.broken) is not bool(secret)
+    assert any(says in each for each in found.unproven) is bool(secret)
 
 
 def test_verdict_under_a_mute_is_derived_with_it_wherever_it_is_derived_again(

@@ -177,7 +177,7 @@ def test_output_that_is_not_the_json_that_was_meant_is_unread(text: str, says: s
         (Completed("disk", "disk", 0, "", "sh: df: command not found", 127), "the command is missing"),
         (Completed("disk", "disk", 0, "97% /", "", None), "the answer never came"),
         (Completed("disk", "disk", 0, "97% /", "", 124), "the command stalled"),
-        (Completed("disk", "disk", 0, "97% /", cut=True), "the output was cut at its limit"),
+        (Completed("disk", "disk", 0, "97% /", cut=True), "the output was cut short"),
         (Completed("disk", "disk", 0, "x\n" * 20_001), "more than 20000 lines"),
     ],
 )
