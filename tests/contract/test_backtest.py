@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -12,7 +11,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bot.__main__ import main
 from bot.app.cases import replay, replayed
 from bot.app.factories import library
 from bot.domain.builtin_playbooks import SiteRows
@@ -22,16 +20,11 @@ from bot.extras.cases import backtesting
 from bot.extras.cases.backtesting import PlaybooksChange, compared, run_backtest
 from bot.extras.cases.verdict_comparison import Pair
 from bot.transport.case_file import load, write
+from tests.commandline import CommandLine
 from tests.contract.test_why import CAPTURES, CASES, FOUNDING
 
 OURS = Path(__file__).parents[2] / "playbooks"
 HEALTHY = CAPTURES / "nodes" / "debian-12--healthy.jsonl.gz"
-
-
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder without settings."""
-    monkeypatch.chdir(tmp_path)
 
 
 def tuned(cause: str, words: str) -> str:
@@ -66,9 +59,7 @@ async def test_every_verdict_is_that_of_a_replay() -> None:
             )
 
 
-def test_planted_threshold_flips_what_it_flips_and_nothing_else(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_planted_threshold_flips_what_it_flips_and_nothing_else(run: CommandLine, tmp_path: Path) -> None:
     mine = planted(tmp_path / "mine", 60_000)
     before, after = library().get("node-health"), library([mine]).get("node-health")
     expected = {
@@ -79,8 +70,9 @@ def test_planted_threshold_flips_what_it_flips_and_nothing_else(
     assert expected
     assert expected != {str(path) for path in CASES}
     cases = [str(CAPTURES / "nodes"), str(CAPTURES / "cases")]
-    assert main(["backtest", *cases, "--playbooks", str(mine), "--json", "--junit", "o.xml", "--markdown", "o.md"]) == 1
-    document = json.loads(capsys.readouterr().out)
+    ran = run("backtest", *cases, "--playbooks", str(mine), "--json", "--junit", "o.xml", "--markdown", "o.md")
+    document = ran.json
+    assert ran.status == 1
     flips = [cell for cell in document["results"] if cell["flips"]]
     assert (document["cases"], document["flips"]) == (len(CASES), len(expected))
     assert {cell["case"] for cell in flips} == expected
@@ -99,10 +91,9 @@ def test_planted_threshold_flips_what_it_flips_and_nothing_else(
     assert summary.count("\n| /") == 2 * len(expected)
 
 
-def test_terminal_says_before_after_and_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_terminal_says_before_after_and_why(run: CommandLine, tmp_path: Path) -> None:
     mine = planted(tmp_path / "mine", 10**7)
-    assert main(["backtest", str(FOUNDING), str(HEALTHY), "--playbooks", str(mine)]) == 1
-    out = " ".join(capsys.readouterr().out.split())
+    out = " ".join(run("backtest", str(FOUNDING), str(HEALTHY), "--playbooks", str(mine)).out.split())
     for words in (
         "1 of 2 verdicts flip (2 cases, 1 playbook).",
         f"CASE node-health {FOUNDING} FLIPS",
@@ -114,64 +105,53 @@ def test_terminal_says_before_after_and_why(tmp_path: Path, capsys: pytest.Captu
         assert words in out, words
 
 
-def test_playbook_that_judges_as_before_flips_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    mine = planted(tmp_path / "mine", 1000)
-    assert main(["backtest", str(FOUNDING), "--playbooks", str(mine)]) == 0
-    assert capsys.readouterr().out == "The playbooks judge as before: there is nothing to compare.\n"
-    assert main(["backtest", str(FOUNDING), "--playbooks", str(planted(mine, 1001))]) == 0
-    assert capsys.readouterr().out == "0 of 1 verdicts flip (1 case, 1 playbook).\n"
+def test_playbook_that_judges_as_before_flips_nothing(run: CommandLine, tmp_path: Path) -> None:
+    nothing = "The playbooks judge as before: there is nothing to compare."
+    for many, says in ((1000, nothing), (1001, "0 of 1 verdicts flip (1 case, 1 playbook).")):
+        mine = str(planted(tmp_path / "mine", many))
+        assert run("backtest", str(FOUNDING), "--playbooks", mine) == (0, f"{says}\n", "")
 
 
-def test_change_that_a_cases_own_playbook_inherits_is_compared(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_change_that_a_cases_own_playbook_inherits_is_compared(run: CommandLine, tmp_path: Path) -> None:
     case = load(FOUNDING)
     write(tmp_path, replace(case, head=replace(case.head, playbook="zombie-cgroups")))
     mine = planted(tmp_path / "mine", 10**7)
-    assert main(["backtest", str(tmp_path), "--playbooks", str(mine), "--json"]) == 1
-    cells = json.loads(capsys.readouterr().out)["results"]
+    cells = run("backtest", str(tmp_path), "--playbooks", str(mine), "--json").json["results"]
     assert [(cell["playbook"], cell["flips"]) for cell in cells] == [("node-health", True), ("zombie-cgroups", True)]
 
 
-def test_new_playbook_stands_against_the_cases_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_new_playbook_stands_against_the_cases_own(run: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "m.yaml").write_text(
         "name: stricter\nextends: node-health\ntitle: Mine\nversion: 1\nconditions:\n"
         "  - {name: any-dying, status: degraded, says: Some are dying., when: cgroups.dying > -1}\n"
     )
-    assert main(["backtest", str(HEALTHY), "--playbooks", "mine", "--json"]) == 1
-    (cell,) = json.loads(capsys.readouterr().out)["results"]
+    (cell,) = run("backtest", str(HEALTHY), "--playbooks", "mine", "--json").json["results"]
     assert (cell["playbook"], cell["against"], cell["flips"]) == ("stricter", "node-health", True)
     assert cell["because"] == ["any-dying: not evaluated → holds, degraded (Some are dying.)"]
 
 
-def test_what_a_new_playbook_leaves_out_is_told_only_where_it_was_found(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_new_playbook_leaves_out_is_told_only_where_it_was_found(run: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "m.yaml").write_text(
         "name: small\ntitle: Mine\nversion: 1\nprobes: [host]\n"
         "conditions:\n  - {name: is-up, status: degraded, says: It is up., when: host.uptime_seconds > 0}\n"
         "  - {name: is-old, says: It is old., when: host.uptime_seconds > 10 ** 12}\n"
     )
-    assert main(["backtest", str(FOUNDING), "--playbooks", "mine", "--json"]) == 1
-    (cell,) = json.loads(capsys.readouterr().out)["results"]
+    (cell,) = run("backtest", str(FOUNDING), "--playbooks", "mine", "--json").json["results"]
     assert any(line.startswith("leaked-memory-cgroups: critical, confirmed (") for line in cell["because"])
     assert "is-up: not evaluated → holds, degraded (It is up.)" in cell["because"]
     assert [line for line in cell["because"] if "ruled out" in line or "does not hold" in line] == []
 
 
-def test_remedy_and_must_read_that_changed_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_remedy_and_must_read_that_changed_are_told(run: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "m.yaml").write_text(tuned("leaked-memory-cgroups", "{remedy: [disable_unit]}"))
-    assert main(["backtest", str(FOUNDING), "--playbooks", "mine", "--json"]) == 1
-    (cell,) = json.loads(capsys.readouterr().out)["results"]
+    (cell,) = run("backtest", str(FOUNDING), "--playbooks", "mine", "--json").json["results"]
     assert cell["because"] == ["remedy of leaked-memory-cgroups: disable_unit, mask_unit, reboot → disable_unit"]
 
 
-def test_probe_that_reads_another_thing_by_the_same_name_is_read_apart(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_probe_that_reads_another_thing_by_the_same_name_is_read_apart(run: CommandLine, tmp_path: Path) -> None:
     for folder, field in (("theirs", "^(\\S+)"), ("mine", "^\\S+ (\\S+)")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "m.yaml").write_text(
@@ -182,13 +162,12 @@ def test_probe_that_reads_another_thing_by_the_same_name_is_read_apart(
         )
     case = load(HEALTHY)
     write(tmp_path, replace(case, runs=(*case.runs, Completed("load", "load", 0, "1.0 9.0 1.0 1/100 7\n"))))
-    assert main(["backtest", str(tmp_path), "--playbooks", "mine", "--against", "theirs", "--json"]) == 1
-    (cell,) = json.loads(capsys.readouterr().out)["results"]
+    (cell,) = run("backtest", str(tmp_path), "--playbooks", "mine", "--against", "theirs", "--json").json["results"]
     assert (cell["before"]["status"], cell["after"]["status"]) == ("healthy", "degraded")
     assert cell["because"] == ["high: does not hold → holds, degraded (It is.)"]
 
 
-def test_what_is_wrong_ends_with_two_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_wrong_ends_with_two_and_writes_nothing(run: CommandLine, tmp_path: Path) -> None:
     mine = planted(tmp_path / "mine", 10)
     cut = tmp_path / "cut.jsonl.gz"
     cut.write_bytes(FOUNDING.read_bytes()[:-50])
@@ -199,9 +178,8 @@ def test_what_is_wrong_ends_with_two_and_writes_nothing(tmp_path: Path, capsys: 
         [str(FOUNDING), "--playbooks", str(tmp_path)],  # a folder without a playbook
         ["nowhere", "--playbooks", str(mine)],
     ):
-        assert main(["backtest", *wrong, "--junit", "o.xml"]) == 2
-        out, err = capsys.readouterr()
-        assert (out, err[:8]) == ("", "zombie: ")
+        status, out, err = run("backtest", *wrong, "--junit", "o.xml")
+        assert (status, out, err[:8]) == (2, "", "zombie: ")
     assert not Path("o.xml").exists()
 
 
@@ -217,15 +195,14 @@ def test_many_cases_are_shared_out_and_keep_their_order(tmp_path: Path, monkeypa
     assert [cell.comparison.flips for cell in shared] == [not number % 2 for number in range(many)]
 
 
-def test_case_from_a_stranger_draws_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_case_from_a_stranger_draws_nothing(run: CommandLine, tmp_path: Path) -> None:
     case, mine = load(FOUNDING), planted(tmp_path / "mine", 10**7)
     units = "a\x1b[2J|<script>`x`\u202e@acme/all:https://evil.example.service"
     runs = tuple(replace(run, stdout=run.stdout.replace("ecs.service", units)) for run in case.runs)
     (tmp_path / "n\x1b[2J<b>.jsonl").write_text(replace(case, runs=runs).text())
     paths = [str(path) for path in tmp_path.glob("*.jsonl")]
-    for form in ([], ["--json"]):
-        main(["backtest", *paths, "--playbooks", str(mine), *form, "--junit", "o.xml", "--markdown", "o.md"])
-    said = capsys.readouterr().out + Path("o.xml").read_text() + Path("o.md").read_text()
+    command = ("backtest", *paths, "--playbooks", str(mine), "--junit", "o.xml", "--markdown", "o.md")
+    said = run(*command).out + run(*command, "--json").out + Path("o.xml").read_text() + Path("o.md").read_text()
     assert "FLIPS" in said
     for drawn in ("\x1b", "\u202e"):
         assert drawn not in said
@@ -257,25 +234,19 @@ def folders(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
     SiteRows.put(before)
 
 
-def test_cause_of_ones_own_that_was_changed_is_compared(
-    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_cause_of_ones_own_that_was_changed_is_compared(run: CommandLine, folders: tuple[Path, Path]) -> None:
     old, new = folders
-    command = ["backtest", str(HEALTHY), "--against", str(old), "--playbooks", str(new)]
-    assert main(command) == 0
-    assert capsys.readouterr().out == "The playbooks judge as before: there is nothing to compare.\n"
+    command = ("backtest", str(HEALTHY), "--against", str(old), "--playbooks", str(new))
+    assert run(*command)[:2] == (0, "The playbooks judge as before: there is nothing to compare.\n")
     (new / "causes" / "worn.yaml").write_text(WORN.replace("> 1000", "> 0"))
-    assert main(command) == 1
-    assert "worn: ruled out (none is) → " in capsys.readouterr().out
+    ran = run(*command)
+    assert (ran.status, "worn: ruled out (none is) → " in ran.out) == (1, True)
 
 
-def test_what_a_table_of_ones_own_says_is_compared_too(
-    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_table_of_ones_own_says_is_compared_too(run: CommandLine, folders: tuple[Path, Path]) -> None:
     _, new = folders
     (new / "tables").mkdir()
     (new / "tables" / "units.toml").write_text('[acme]\nis = ["protected"]\nnames = ["ecs"]\n')
-    assert main(["backtest", str(FOUNDING), "--playbooks", str(new)]) == 1
-    said = capsys.readouterr().out
+    said = run("backtest", str(FOUNDING), "--playbooks", str(new)).out
     assert "before: critical, leaked-memory-cgroups (confirmed), disable ecs.service" in said
     assert "after:  critical, leaked-memory-cgroups (confirmed)\n    - what tables/ of the folders say differs" in said

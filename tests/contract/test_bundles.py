@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, text
 
-from bot.__main__ import main
 from bot.app.factories import library
 from bot.commands.open_record import stored_case
 from bot.domain.case import Case, read_case
@@ -41,6 +40,7 @@ from bot.ledger.entries import chained_entry, head_of, insert_entry, read_stream
 from bot.ledger.excerpt import StoredEntry
 from bot.ledger.tables import ENTRIES
 from bot.transport.case_file import load
+from tests.commandline import CommandLine
 from tests.contract.test_why import FOUNDING
 from tests.record import exporting
 from tests.record.exporting import (
@@ -192,11 +192,8 @@ def test_verdict_that_the_case_does_not_give_is_broken_or_unproven_where_a_secre
     assert any(says in each for each in found.unproven) is bool(secret)
 
 
-def test_verdict_under_a_mute_is_derived_with_it_wherever_it_is_derived_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("ZOMBIE_STATE_DIR", str(tmp_path))
-    with record_of(tmp_path) as database:
+def test_verdict_under_a_mute_is_derived_with_it_wherever_it_is_derived_again(run: CommandLine, tmp_path: Path) -> None:
+    with record_of(tmp_path / "state") as database:
         ledger = Ledger(database)
         mute = CauseMuted("leaked-memory-cgroups", NODE.name, BEGAN_AT + timedelta(days=7), "known")
         ledger.append.now(HOUSE, None, mute, "terminal:ann")
@@ -212,8 +209,7 @@ def test_verdict_under_a_mute_is_derived_with_it_wherever_it_is_derived_again(
             cases=CaseStore(database), explainer=Explainer(library()), words=WORDS, _ledger_or_refuse=lambda _: ledger
         )
         told = asyncio.run(ToolAnswers.explain(answers, incident_id))
-    assert main(["why", incident_id, "--json"]) == 0
-    for document in (told.document, json.loads(capsys.readouterr().out)):
+    for document in (told.document, run("why", incident_id, "--json").json):
         assert {**document["verdict"], "muted": document["verdict"]["muted"]["cause"]} == {
             "status": "unknown",
             "cause": None,
@@ -473,17 +469,11 @@ def test_kept_case_goes_with_its_incident_or_when_it_is_old(tmp_path: Path, monk
         assert cases.keep.now(incident_id, huge) == "", "larger than is kept"
 
 
-def test_export_names_its_file_by_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ZOMBIE_STATE_DIR", str(tmp_path / "state"))
-    monkeypatch.delenv("ZOMBIE_DATABASE_URL", raising=False)
+def test_export_names_its_file_by_itself(run: CommandLine, tmp_path: Path) -> None:
     with record_of(tmp_path / "state") as database:
         incident_id = ended(database)
-    assert main(["incidents", "export", incident_id[:8]]) == 0
-    assert capsys.readouterr().out.startswith(f"incident-{incident_id}.jsonl: ")
-    assert main(["verify", f"incident-{incident_id}.jsonl"]) == 0
+    assert run("incidents", "export", incident_id[:8]).out.startswith(f"incident-{incident_id}.jsonl: ")
+    assert run("verify", f"incident-{incident_id}.jsonl").status == 0
 
 
 def test_no_transaction_waits_for_whoever_reads_the_bundle_from_a_pipe(tmp_path: Path) -> None:
@@ -501,28 +491,27 @@ def test_no_transaction_waits_for_whoever_reads_the_bundle_from_a_pipe(tmp_path:
     assert (busy, looked_at(raw).broken) == (0, [])
 
 
-def test_what_is_no_bundle_is_said_to_be_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_bundle_is_said_to_be_none(run: CommandLine, tmp_path: Path) -> None:
     path = tmp_path / "b.jsonl"
     newer = json.dumps({"bundle": FORM + 1, "program": "zombie 9\x1b[2J"})
     for raw in (b"", b"\n", b"{}\n", b"[1]\n[2]\n", FOUNDING.read_bytes(), newer.encode() + b"\n{}\n", b"\xff\n" * 3):
         path.write_bytes(raw)
-        assert main(["verify", str(path)]) in (1, 2)
-        out, err = capsys.readouterr()
+        status, out, err = run("verify", str(path))
+        assert status in (1, 2)
         assert "zombie: " in err or "broken: " in out
         assert "\x1b" not in out + err
-    assert main(["verify", str(tmp_path / "nowhere")]) == 2
+    assert run("verify", str(tmp_path / "nowhere")).status == 2
     for raw in (b'{"bundle":1}\n{"parts":[{}],"sha256":"x"}\n', b'{"bundle":1}\n' + b"[" * 100_000 + b"\n"):
         path.write_bytes(raw)
-        assert main(["verify", str(path)]) == 1
+        assert run("verify", str(path)).status == 1
 
 
-def test_entry_of_a_stranger_draws_nothing_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_entry_of_a_stranger_draws_nothing_on_the_terminal(run: CommandLine, tmp_path: Path) -> None:
     hostile = "x\x1b[2J\u202e"
     row = StoredEntry(hostile, 1, hostile, hostile, hostile, "{}", hostile)
     head = BundleHead(hostile, hostile, hostile, BEGAN_AT)
     path = tmp_path / "b.jsonl"
     path.write_bytes(raw_of(Bundle(head, (row,), (row,), hostile, hostile)))
-    assert main(["verify", str(path)]) in (1, 2)
-    out, err = capsys.readouterr()
-    assert "\x1b" not in out + err
-    assert "\u202e" not in out + err
+    status, out, err = run("verify", str(path))
+    assert status in (1, 2)
+    assert not {"\x1b", "\u202e"} & {*out, *err}

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bot.__main__ import main
 from bot.app.cases import replay
 from bot.app.factories import library
 from bot.domain.probe import Snapshot
-from bot.domain.verdict import Status, outcome_parts
+from bot.domain.verdict import outcome_parts
 from bot.extras.cases.explaining import find_changes
 from bot.transport.case_file import load
+from tests.commandline import CommandLine
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 CASES = sorted([*(CAPTURES / "nodes").glob("*.jsonl.gz"), *(CAPTURES / "cases").glob("*.jsonl.gz")])
@@ -52,52 +51,40 @@ def test_cause_looks_at_the_probes_that_it_names_and_at_no_other(path: Path) -> 
         assert used.cause.evaluate(alone, used.tuning) == used.cause.evaluate(snapshot, used.tuning), used.cause.name
 
 
-def test_terminal_tells_the_changes_as_replay_takes_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["why", str(FOUNDING), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+def test_terminal_tells_the_changes_as_replay_takes_them(run: CommandLine) -> None:
+    document = run("why", str(FOUNDING), "--json").json
     assert (document["node"], document["verdict"]["status"]) == ("ray-gpu-1a-0417", "critical")
     for change in document["changes"]:
-        main(["replay", str(FOUNDING), "--json", *(word for text in change["with"] for word in ("--with", text))])
-        (node,) = json.loads(capsys.readouterr().out)["nodes"]
+        changed = (word for text in change["with"] for word in ("--with", text))
+        (node,) = run("replay", str(FOUNDING), "--json", *changed).json["nodes"]
         assert {name: node[name] for name in ("status", "cause", "confidence", "plan")} == {
             name: change[name] for name in ("status", "cause", "confidence", "plan")
         }
     says = " ".join(change["says"] for change in document["changes"])
     assert "If cgroups had not been read: unknown, and no plan would be offered." in says
     assert "and drain ip-10-0-0-7 prod, reboot and uncordon ip-10-0-0-7 prod would not be offered" in says
-    assert main(["why", str(FOUNDING)]) == 0
-    out = capsys.readouterr().out
+    status, out, _ = run("why", str(FOUNDING))
+    assert status == 0
     assert out.startswith("ray-gpu-1a-0417  CRITICAL  leaked-memory-cgroups (confirmed)\n")
     assert f"zombie replay {FOUNDING} --with {document['changes'][0]['with'][0]}" in out
 
 
-def test_node_that_nobody_reached_has_no_reading_to_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "known_hosts").touch()
-    nodes = '[ssh]\nknown_hosts = "known_hosts"\n[nodes.n1]\naddress = "127.0.0.1"\nport = 1\n'
-    (tmp_path / "inventory.toml").write_text(nodes)
-    assert main(["check", "n1", "--samples", "1", "--record", "said"]) == 4
-    assert main(["why", "said"]) == 0
-    assert Status.UNREACHABLE.value.upper() in (out := capsys.readouterr().out)
-    assert "no reading would change this" in out
+def test_node_that_nobody_reached_has_no_reading_to_change(run: CommandLine) -> None:
+    run.unreachable("n1")
+    assert run("check", "n1", "--samples", "1", "--record", "said").status == 4
+    status, out, _ = run("why", "said")
+    assert (status, "UNREACHABLE" in out, "no reading would change this" in out) == (0, True, True)
 
 
-def test_folder_with_several_cases_is_not_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_with_several_cases_is_not_explained(run: CommandLine, tmp_path: Path) -> None:
     for name in "ba":
         shutil.copy(FOUNDING, tmp_path / f"{name}.jsonl")
-    assert main(["why", str(tmp_path)]) == 2
-    assert f"has 2 cases in it.\n        Name a case, such as {tmp_path / 'a.jsonl'}\n" in capsys.readouterr().err
+    status, _, err = run("why", str(tmp_path))
+    assert status == 2
+    assert f"has 2 cases in it.\n        Name a case, such as {tmp_path / 'a.jsonl'}\n" in err
 
 
 @pytest.mark.parametrize("case", ["0123456789", "."])
-def test_what_is_no_case_is_said_with_how_to_make_one(
-    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["why", case]) == 2
-    assert "zombie check NODE --record DIR" in capsys.readouterr().err
+def test_what_is_no_case_is_said_with_how_to_make_one(run: CommandLine, case: str) -> None:
+    status, _, err = run("why", case)
+    assert (status, "zombie check NODE --record DIR" in err) == (2, True)

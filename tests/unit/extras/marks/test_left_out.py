@@ -11,7 +11,7 @@ import pytest
 from bot.app.extras import cause_doubters, extras_in_force, shipped
 from bot.domain.claim import Doubts
 from bot.domain.entry import OwnEvent, event_of
-from bot.domain.errors import CauseInDoubt, UsageError
+from bot.domain.errors import CauseInDoubt
 from bot.domain.house_events import HOUSE
 from bot.domain.policy import Policy
 from bot.extras.marks.marks import KINDS, CauseLookedAt, VerdictMarked
@@ -21,6 +21,7 @@ from bot.ledger import Database, Ledger, audit
 from bot.ledger.entries import append_entry, read_stream
 from bot.response.decision.guards import check_causes_trusted
 from bot.seats import Extra
+from tests.commandline import CommandLine
 from tests.record.incidents import MARK_EVENTS, PLAN, WAVE_EVENTS
 from tests.unit.commands.test_keep import ENDED, recorded
 
@@ -91,16 +92,10 @@ def test_mark_in_the_stream_of_a_wave_is_broken_also_where_waves_are_left_out(da
     assert says == ["is not a valid wave: VerdictMarked is not an entry of a wave."]
 
 
-def test_commands_and_verbs_are_gone_and_keep_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], without: tuple[Extra, ...]
-) -> None:
-    from bot.__main__ import main
-
-    recorded(tmp_path, monkeypatch)
+def test_commands_and_verbs_are_gone_and_keep_stays(run: CommandLine, without: tuple[Extra, ...]) -> None:
+    recorded(run)
     for words in (["mark", ENDED, "wrong"], ["playbooks", "stats"], ["playbooks", "looked-at", CAUSE]):
-        with pytest.raises((SystemExit, UsageError)) as no:
-            main(words)
-        assert no.value.args == (2,)
+        assert run(*words).status == 2
     assert "marks" not in {extra.name for extra in without}
-    capsys.readouterr()
-    assert main(["playbooks", "keep", ENDED, "--dir", "cases", "--expect", "none"]) == 0
+    kept = run("playbooks", "keep", ENDED, "--dir", "cases", "--expect", "none")
+    assert (kept.status, "backtest" in kept.out) == (0, True)
