@@ -299,13 +299,3 @@ async def test_command_says_it_in_a_line_each_and_by_its_exit_status(here: Surro
     assert wrong["name"] == "Slack Socket Mode"
     assert wrong["to_do"]
     assert [one["name"] for one in told["examined"] if one["name"].startswith("node ")] == ["node sick"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "changes"),
-    [(["--nodes", "0"], {}), ([], {"ZOMBIE_INVENTORY": "gone.toml"}), (["--config", "gone.toml"], {})],
-)
-async def test_wrong_use_is_two(here: Surroundings, arguments: list[str], changes: dict[str, str]) -> None:
-    status, _, err = await run(here, *arguments, **changes)
-    assert status == 2
-    assert err

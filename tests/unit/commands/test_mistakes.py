@@ -197,12 +197,25 @@ def test_inventory_without_a_node_is_no_healthy_fleet(run: CommandLine, tmp_path
     assert run("nodes") == (0, "", "zombie: The inventory names no node.\n")
 
 
-def test_deadline_within_the_window_is_refused(run: CommandLine) -> None:
-    status, _, says = run("check", "--local", "--samples", "5", "--deadline", "5")
-    assert (status, says.splitlines()[0]) == (
-        2,
-        "zombie: A check watches a node for 5 s, but its deadline is 5 s.",
-    )
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["check"], "Which node?"),
+        (["check", "node-1x"], "node-1"),
+        (["check", "$(touch pwned)"], "does not say which nodes"),
+        (["check", "node-1", "-p", "node-helth"], "node-health"),
+        (["check", "node-1", "--no-readings"], "Add --json."),
+        (["check", "--local", "node-1"], "--local"),
+        (["check", "--local", "--samples", "5", "--deadline", "5"], "for 5 s, but its deadline is 5 s.\n"),
+        (["doctor", "--nodes", "0"], "0 is not above zero"),
+        (["doctor", "--inventory", "gone.toml"], "gone.toml"),
+        (["doctor", "--config", "gone.toml"], "gone.toml"),
+    ],
+)
+def test_what_cannot_be_done_is_a_sentence(run: CommandLine, words: list[str], says: str) -> None:
+    status, out, said = run(*words)
+    assert (status, out, says in said) == (2, "", True)
+    assert not Path("pwned").exists()
 
 
 def test_incident_is_found_by_the_beginning_of_its_id(run: CommandLine, tmp_path: Path) -> None:
