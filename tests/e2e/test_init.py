@@ -134,19 +134,6 @@ async def test_of_several_host_keys_the_one_is_shown_whose_file_is_named(tmp_pat
     assert files == [f"/etc/ssh/ssh_host_{kind}_key.pub" for kind in ("ed25519", "ecdsa", "rsa")]
 
 
-def test_login_that_no_script_could_make_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    done = init(tmp_path, "--node=node-1=10.0.0.7", "--user=first.last")
-    assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
-    assert "'first.last' is not a login name" in done.stderr
-
-
-def test_nobody_to_ask_is_an_error_that_says_what_to_write(tmp_path: Path) -> None:
-    done = init(tmp_path)
-    assert done.returncode == 2
-    assert "--node NAME=HOST" in done.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.real_sshd
 def test_asked_in_a_terminal(sshd: Sshd, tmp_path: Path) -> None:
     answers = {
@@ -504,32 +491,6 @@ def test_services_file_names_what_the_sites_chat_and_alerts_need_and_nothing_of_
         )
         assert set(re.findall(r"--from-file=([A-Z_]+)", file("kubernetes").partition("# Two bots")[0])) == secrets
         assert ("ingress" in values) == (chat == "teams")
-
-
-def test_what_does_not_fit_the_chat_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    for words, says in (
-        (("--chat=teams", "--approver=U012AB"), "names nobody who could approve"),
-        (("--chat=teams", "--alerts-channel=C012AB"), "is not the ID of a channel"),
-        (("--chat=teams", "--teams-app=zombie"), "is no id of Entra"),
-        (("--chat=none", "--approver=U012AB"), "people approve in the terminal"),
-    ):
-        done = init(tmp_path, "--node=node-1=10.0.0.7", *words)
-        assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
-        assert says in done.stderr
-
-
-def test_place_without_nodes_is_refused_at_once(tmp_path: Path) -> None:
-    (tmp_path / "config").write_text("Host *\n  User zombie\n")
-    (tmp_path / "kubeconfig").write_text("apiVersion: v1\nkind: Config\nclusters: []\ncontexts: []\nusers: []\n")
-    (tmp_path / "site").mkdir()
-    for words, says in (
-        (("--ssh-config", str(tmp_path / "config")), "There are no nodes"),
-        (("--kubernetes", "prod"), "prod"),
-    ):
-        environ = {**environment(tmp_path), "KUBECONFIG": str(tmp_path / "kubeconfig")}
-        done = zombie("init", "--directory", str(tmp_path / "site"), *words, env=environ)
-        assert (done.returncode, list((tmp_path / "site").iterdir())) == (2, []), done.stdout + done.stderr
-        assert says in done.stderr
 
 
 @pytest.mark.real_sshd

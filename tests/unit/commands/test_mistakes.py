@@ -218,6 +218,33 @@ def test_what_cannot_be_done_is_a_sentence(run: CommandLine, words: list[str], s
     assert not Path("pwned").exists()
 
 
+NODE = "--node=node-1=10.0.0.7"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "--node NAME=HOST"),
+        ([NODE, "--user=first.last"], "'first.last' is not a login name"),
+        ([NODE, "--chat=teams", "--approver=U012AB"], "names nobody who could approve"),
+        ([NODE, "--chat=teams", "--alerts-channel=C012AB"], "is not the ID of a channel"),
+        ([NODE, "--chat=teams", "--teams-app=zombie"], "is no id of Entra"),
+        ([NODE, "--chat=none", "--approver=U012AB"], "people approve in the terminal"),
+        (["--ssh-config=config"], "There are no nodes"),
+        (["--kubernetes=prod"], "prod"),
+    ],
+)
+def test_site_that_cannot_be_is_refused_before_anything_is_written(
+    run: CommandLine, monkeypatch: pytest.MonkeyPatch, words: list[str], says: str
+) -> None:
+    Path("config").write_text("Host *\n  User zombie\n")
+    Path("kubeconfig").write_text("apiVersion: v1\nkind: Config\nclusters: []\ncontexts: []\nusers: []\n")
+    monkeypatch.setenv("KUBECONFIG", "kubeconfig")
+    Path("site").mkdir()
+    status, _, said = run("init", "--directory", "site", *words)
+    assert (status, list(Path("site").iterdir()), says in said) == (2, [], True)
+
+
 def test_incident_is_found_by_the_beginning_of_its_id(run: CommandLine, tmp_path: Path) -> None:
     with ledger_in(tmp_path / "state") as database:
         for stream in ("7k3m9x2qpv", "7k4aaaaaaa"):
