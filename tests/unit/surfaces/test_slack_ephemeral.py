@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
@@ -34,67 +35,62 @@ class Nobody:
         return words
 
 
-NOBODY: Any = Nobody()
+class Private:
+    """What people are told in private; `whispered` is where it was said without a command's address."""
+
+    draw = staticmethod(draw)
+
+    def __init__(self, *, used_up: bool = False) -> None:
+        self._used_up = used_up  # a command's address
+        self.told: list[Message] = []
+        self.whispered: list[tuple[str, str]] = []
+        chat, nobody, log = (cast("Any", each) for each in (self, Nobody(), lambda *_, **__: None))
+        self.replies = PrivateReplies(chat, Timing(), log, nobody)
+
+    async def respond(self, url: str, message: Message) -> Delivered | MessageGone:
+        if self._used_up:
+            return MessageGone("http_404")
+        self.told.append(message)
+        return Delivered()
+
+    async def whisper(self, channel: str, user: str, thread: str, message: Message) -> Delivered:
+        self.told.append(message)
+        self.whispered.append((channel, user))
+        return Delivered()
+
+
 ANN = Person("U1", "T1")
 ADDRESS = "https://hooks.example/commands/T1/1/abc"
 
 
 async def test_refusal_that_quotes_a_node_shows_no_secret() -> None:
-    told: list[str] = []
-
-    class Calls:
-        draw = staticmethod(draw)
-
-        async def whisper(self, channel: str, user: str, thread: str, message: Any) -> Delivered:
-            told.append(f"{message.text} {message.blocks}")
-            return Delivered()
-
-    calls: Any = Calls()
+    private = Private()
     words = f"CannotTell: The node cannot be read again: it said: export DB_PASSWORD={SECRET}."
-    await PrivateReplies(calls, Timing(), lambda *_, **__: None, NOBODY).tell("slack:T1/U1", "C1", "", words)
-    assert "cannot be read again" in told[0]
-    assert SECRET not in told[0]
+    await private.replies.tell("slack:T1/U1", "C1", "", words)
+    (said,) = map(repr, private.told)
+    assert "cannot be read again" in said
+    assert SECRET not in said
 
 
 @pytest.mark.parametrize("typed", ["(*x*)", "_x_", "~x~", "`x`", "<!channel>", ":tada:", "&lt;"])
 async def test_what_a_person_typed_is_shown_back_as_it_was_typed(typed: str) -> None:
-    told: list[Message] = []
-
-    class Calls:
-        draw = staticmethod(draw)
-
-        async def whisper(self, channel: str, user: str, thread: str, message: Message) -> Delivered:
-            told.append(message)
-            return Delivered()
-
-    calls: Any = Calls()
+    private = Private()
     asked = parse(f"check {typed}", Inventory({}, "nodes.toml"))
     assert isinstance(asked, CheckRequest)
     request = CommandRequest("1", ANN, "C1", f"check {typed}")
-    await PrivateReplies(calls, Timing(), lambda *_, **__: None, NOBODY).quote(request, unknown_words(asked))
-    (block,) = told[0].blocks
+    await private.replies.quote(request, unknown_words(asked))
+    (said,) = private.told
+    (block,) = said.blocks
     assert block["text"]["type"] == "plain_text"
     assert typed in block["text"]["text"]
-    assert "<" not in told[0].text, "what a notification shows mentions nobody"
+    assert "<" not in said.text, "what a notification shows mentions nobody"
 
 
 async def test_answer_whose_address_is_used_up_comes_to_the_channel() -> None:
-    told: list[str] = []
-
-    class Calls:
-        async def respond(self, url: str, message: Message) -> MessageGone:
-            return MessageGone("http_404")
-
-        draw = staticmethod(draw)
-
-        async def whisper(self, channel: str, user: str, thread: str, message: Message) -> Delivered:
-            told.append(f"{channel} {user} {message.text}")
-            return Delivered()
-
-    calls: Any = Calls()
+    private = Private(used_up=True)
     request = CommandRequest("1", ANN, "C1", "help", answer_at="https://slack.example/used-up")
-    await PrivateReplies(calls, Timing(), lambda *_, **__: None, NOBODY).say(request, ("What I can do",))
-    assert told == ["C1 U1 What I can do"]
+    await private.replies.say(request, ("What I can do",))
+    assert (private.whispered, [said.text for said in private.told]) == ([("C1", "U1")], ["What I can do"])
 
 
 @pytest.mark.parametrize("typed", ["*x*", "_x_", "`x`", "``*x*", ":tada:"])
@@ -152,34 +148,16 @@ COMMANDS = (
 @pytest.mark.parametrize("command", COMMANDS)
 async def test_no_answer_makes_markup_of_what_was_typed(command: str, has_extras: bool) -> None:
     """Every answer that can be made from the words alone, sent as the handler sends it: to the response address."""
-    told: list[Message] = []
-
-    class Calls:
-        draw = staticmethod(draw)
-
-        async def respond(self, url: str, message: Message) -> Delivered:
-            told.append(message)
-            return Delivered()
-
-    async def admits(*_: Any) -> None:
-        return None
-
-    def counts(*_: Any) -> None:
-        return None
-
-    calls: Any = Calls()
-    ephemeral = PrivateReplies(calls, Timing(), lambda *_, **__: None, NOBODY)
-    handler: Any = Commands.__new__(Commands)
+    private, handler = Private(), cast("Any", Commands.__new__(Commands))
     handler.channels = frozenset()
-    askers = SimpleNamespace(admit=admits, count=counts)
-    handler.context = SimpleNamespace(ephemeral=ephemeral, askers=askers)
+    handler.context = SimpleNamespace(ephemeral=private.replies, askers=AsyncMock(count=Mock()))
     handler.background = SimpleNamespace(begin=lambda work, _: begun.append(work))
     known = Inventory({"n1": Node("n1", "10.0.0.1")}, "nodes.toml")
     nothing: Any = None
     of_extras = (FleetCards(nothing, nothing, nothing, nothing), CaptureChat(nothing, nothing, known))
     handler.others = of_extras if has_extras else ()
     for form in FORMS:
-        told.clear()
+        private.told.clear()
         begun: list[Any] = []
         asked = parse(command.format(form), known, handler.others)
         if isinstance(asked, HelpRequest) or (isinstance(asked, CheckRequest) and asked.unknown and not asked.nodes):
@@ -187,6 +165,6 @@ async def test_no_answer_makes_markup_of_what_was_typed(command: str, has_extras
             await handler._handle(request, asked)
             for work in begun:
                 await work
-            (message,) = told
+            (message,) = private.told
             assert '"mrkdwn"' not in json.dumps(message.blocks), "nobody's words are markup"
             assert "<" not in message.text, "what a notification shows mentions nobody"
