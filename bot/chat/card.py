@@ -110,7 +110,7 @@ def _single_node_card(group: GroupView, view: IncidentView) -> Document:
     if view.verdict is not None and (not view.ended or view.state is State.TRIAGED):
         is_evaluated = view.state in (State.TRIAGED, State.PROPOSED)
         said = verdict_words(view.verdict, bool(sooner)) if is_evaluated else ((view.verdict.summary,),)
-        rows = [_shortened(sentence) for sentence in (*said, (view.recurs,), (view.growth_sentence,)) if any(sentence)]
+        rows = [_shortened(sentence) for sentence in (*said, (view.recurs,), (view.growth,)) if any(sentence)]
         first += [BlockGroup(tuple(map(Line, rows)))] if rows else []  # one block: the buttons come soon after it
     seen = view.verdict.heat if view.verdict is not None and view.state in _SHOWS_HEAT else None
     heat = [CoreLoadStrip(seen, view.id)] if seen is not None else []  # a picture replaces each strip once it is there

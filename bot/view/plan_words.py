@@ -158,14 +158,6 @@ class PlanWords:
         done = undoable(incident, self.actions) if incident.ended else ()
         return Plan(incident.node, tuple(step for act in reversed(done) for step in act.inverse))
 
-    def _is_on_the_node(self, step: Step) -> bool:
-        action = self.actions.get(step.action)
-        return action is None or action.by_calls is None
-
-    def _waits_for_cure(self, step: Step) -> bool:
-        action = self.actions.get(step.action)
-        return action is not None and action.once_cured
-
     def view(
         self,
         plan: Plan,
@@ -177,12 +169,11 @@ class PlanWords:
         """Return a plan as shown; `records` are its steps' outcomes so far, `incident` is whose proposal it is."""
         steps, binds, journal = [], binds or {}, journal_command(incident) if incident else ""
         for number, step in enumerate(plan.steps, 1):
-            also = safe(binds.get(f"{ALSO}{number}", ""))
-            impact = self.impact(step) + (
-                ", once the cure has held" if number > 1 and self._waits_for_cure(step) else ""
-            )
-            verb = self.actions[step.action].verb if step.action in self.actions else step.action.replace("_", " ")
-            told = journal if self._is_on_the_node(step) else ""
+            action, also = self.actions.get(step.action), safe(binds.get(f"{ALSO}{number}", ""))
+            waits = number > 1 and action is not None and action.once_cured
+            impact = self.impact(step) + (", once the cure has held" if waits else "")
+            verb = action.verb if action is not None else step.action.replace("_", " ")
+            told = journal if action is None or action.by_calls is None else ""  # what an API does tells no journal
             view = StepView(number, self.step(step), impact, step.commands, also=also, verb=verb, journal=told)
             steps.append(_step_view(view, records[number - 1]) if number <= len(records) else view)
         impact = "; then ".join(step.impact for step in steps)

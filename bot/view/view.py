@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 from bot.domain.alert import PEOPLE, Alert
 from bot.domain.events import Escalated, PlanWithheld, Resolved
-from bot.domain.growth import Growth
 from bot.domain.incident import Incident
 from bot.domain.link_template import blanks_of
 from bot.domain.pagerduty import address_of, page_id_of
@@ -104,11 +103,10 @@ class IncidentView:
     compared: tuple[FigureRow, ...] = ()
     escalated: Escalated | None = None
     ended: bool = False
-    has_acted: bool = False
     reopens: str = ""
     recurs: str = ""
     links: tuple[tuple[str, str], ...] = ()
-    growth: Growth | None = None
+    growth: str = ""
     as_of: datetime = LONG_AGO
     working: str = ""
     harm: tuple[Sentence, ...] = ()
@@ -146,17 +144,10 @@ class IncidentView:
         return self.state not in (State.OPENED, State.TRIAGED, State.PROPOSED) or bool(self.decided) or self.is_checked
 
     @property
-    def growth_sentence(self) -> str:
-        """How fast the cause's count grew on the node, in words; empty where nothing is known."""
-        return growth_words(self.growth) if self.growth is not None else ""
-
-    @property
     def story(self) -> Sentence:
         """Its state as a text: the sentences, the steps while they run, the decision."""
         first, last = (self.decided, ()) if self.state in _DECISION_FIRST else ((), self.decided)
-        recurs = tuple(
-            (words,) for words in (self.recurs, self.growth_sentence) if words and self.state in _RECURRENCE_TOLD
-        )
+        recurs = tuple((words,) for words in (self.recurs, self.growth) if words and self.state in _RECURRENCE_TOLD)
         steps = self.plan.steps if self.plan is not None and self.state in _STEPS_TOLD else ()
         rows = [(step.sentence,) for step in steps]
         if self.withheld is not None and self.withheld.lacking:
@@ -218,7 +209,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
     # What acts keeps its verdict, also where the node is read again for another alert.
     verdict = incident.verdict if incident.has_begun else context.fresh.get(incident.node, incident.verdict)
     plan = context.words.of_incident(incident, verdict)
-    state = incident.state
+    state, triage = incident.state, incident.triage
     if state is State.OPENED and verdict is not None:
         state = State.TRIAGED  # it will be on record in a moment
     words = diagnosis(incident, verdict)
@@ -240,11 +231,10 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         compared=figures_before_and_after(incident),
         escalated=incident.ending if isinstance(incident.ending, Escalated) else None,
         ended=incident.ended,
-        has_acted=incident.had_its_try,
         reopens=incident.reopens,
-        recurs=relapse_words(incident.triage.relapse if incident.triage is not None else None),
+        recurs=relapse_words(triage.relapse) if triage is not None else "",
         links=links_of(incident, context.links) if context.links or any(alert.url for alert in incident.alerts) else (),
-        growth=incident.triage.growth if incident.triage is not None else None,
+        growth=growth_words(triage.growth) if triage is not None and triage.growth is not None else "",
         as_of=incident.updated_at,
         working=context.working.get(incident.id, ""),
         harm=harm_sentences(incident),

@@ -145,7 +145,7 @@ def actions(data: ReportData, view: IncidentView) -> Section:
     """What was done, and what of it worked; else what would help. Each step with its exact commands and its outcome."""
     parts = list(_what_worked(data, view))
     if (plan := view.plan) is not None:
-        parts += [] if view.has_acted else [paragraph("What would help:")]
+        parts += [] if data.incident.had_its_try else [paragraph("What would help:")]
         parts += [paragraph(words)] if (words := plan.ends_words()) else []
         parts.append(
             Points(
