@@ -181,13 +181,10 @@ def _judge_nodes(arguments: argparse.Namespace, what: Check, database: Database 
     try:
         run_shared(several, evaluate, check_nodes)
     except KeyboardInterrupt:
-        _record_and_print(arguments, what, verdicts, database, stream)
         print(f"zombie: interrupted, {len(verdicts)} of {len(what.nodes)} nodes were judged", file=sys.stderr)
         return 130
-    except UsageError:
+    finally:
         _record_and_print(arguments, what, verdicts, database, stream)
-        raise
-    _record_and_print(arguments, what, verdicts, database, stream)
     return exit_status(verdicts, Status(arguments.fail_on))
 
 
