@@ -32,9 +32,9 @@ from bot.surfaces.incidents import incident_body, incident_text
 from bot.surfaces.pagerduty_note import note_text
 from bot.view.context import ViewContext
 from bot.view.plan_words import PlanWords
-from bot.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, Choice, choice_words
+from bot.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, Choice, approval_dialog_words, choice_words
 from bot.view.view import GroupView, IncidentView, group_view, incident_view
-from bot.view.words import NEEDS_PERSON_FIRST, WORST_FIRST, plain
+from bot.view.words import NEEDS_PERSON_FIRST, WORST_FIRST, Instant, plain
 from tests.examples import up_to
 from tests.record.incidents import (
     HOLDS,
@@ -191,6 +191,15 @@ def test_choices_are_those_that_a_person_has_now() -> None:
     ended = told(*WAYS[State.RESOLVED])
     assert kinds(group_view([ended], CONTEXT)) == []
     assert kinds(group_view([ended], replace(CONTEXT, undoes={ended.id: "bring back x"}))) == [UNDO]
+
+
+def test_plans_that_are_decided_together_lapse_with_the_first_of_them() -> None:
+    first = told(*WAYS[State.PROPOSED])
+    assert first.proposed_at is not None
+    later = replace(first, id="later00000", proposed_at=first.proposed_at + timedelta(minutes=5))
+    lapses = Instant(first.proposed_at + timedelta(minutes=15))
+    assert lapses in group_view([later, first], CONTEXT).needs
+    assert lapses in approval_dialog_words([later, first], CONTEXT)[1]
 
 
 def test_group_says_how_sick_its_nodes_are_and_then_how_they_stand() -> None:
