@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pytest
 
-from bot.__main__ import main
 from bot.actions import ACTIONS
 from bot.domain.case import read_case
 from bot.domain.entry import Head, canonical_body, entry_hash
@@ -27,6 +26,7 @@ from bot.ledger.excerpt import StoredEntry
 from bot.surfaces.incidents import incident_text
 from bot.view.context import ViewContext
 from bot.view.plan_words import PlanWords
+from tests.commandline import CommandLine
 from tests.record.exporting import NODE, Measured, bundle_of, damage, ended, judged, looked_at, raw_of, record_of
 
 
@@ -488,14 +488,12 @@ def test_incident_too_large_for_a_reader_is_neither_written_nor_read(
         (b'{"bundle":0}\n{}\n', "It is not a bundle"),
     ],
 )
-def test_bomb_and_other_forms_are_refused_by_name(
-    tmp_path: Path, raw: bytes, says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bomb_and_other_forms_are_refused_by_name(run: CommandLine, tmp_path: Path, raw: bytes, says: str) -> None:
     path = tmp_path / "b.jsonl"
     path.write_bytes(raw)
-    assert main(["verify", str(path)]) == 2
-    assert main(["audit", "verify", str(path)]) == 2
-    assert capsys.readouterr().err.count(says) == 2
+    for words in (("verify",), ("audit", "verify")):
+        status, _, err = run(*words, str(path))
+        assert (status, says in err) == (2, True)
 
 
 def swollen(scene: Scene) -> Bundle:

@@ -6,7 +6,6 @@ by a real one. A label may leave probes out, or change a word in what was record
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
@@ -16,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from bot.__main__ import main
 from bot.actions import ACTIONS
 from bot.app.cases import replayed, run_alone
 from bot.domain.batch import Batch
@@ -27,6 +25,7 @@ from bot.domain.verdict import Verdict, recorded_verdict
 from bot.response.diagnosis.triage import Triage
 from bot.transport.case_file import load
 from bot.transport.replay import ReplayTransport
+from tests.commandline import CommandLine
 from tests.shipped import shipped
 
 NODES = Path(__file__).parents[1] / "captures" / "nodes"
@@ -122,15 +121,11 @@ def test_causes_are_named_where_they_belong_and_nowhere_else(record_property: Ca
 @pytest.mark.parametrize(
     "label", [label for label in LABELS if "replace" not in label][::9], ids=lambda label: str(label["title"])
 )
-def test_replay_gives_a_recording_its_verdict(
-    label: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_replay_gives_a_recording_its_verdict(run: CommandLine, label: dict[str, Any]) -> None:
     without = [word for probe in label.get("without", []) for word in ("--with", f"{probe}=unread")]
-    status = main(
-        ["replay", str(NODES / label["file"]), "-p", label.get("playbook", "node-health"), "--json", *without]
-    )
-    (node,) = json.loads(capsys.readouterr().out)["nodes"]
+    playbook = label.get("playbook", "node-health")
+    ran = run("replay", str(NODES / label["file"]), "-p", playbook, "--json", *without)
+    (node,) = ran.json["nodes"]
     steps = node["plan"]["steps"] if node["plan"] else []
     told = {name: node[name] or "" for name in ("status", "cause", "confidence")}
     told |= {
@@ -139,7 +134,7 @@ def test_replay_gives_a_recording_its_verdict(
     }
     told["plan"] = [" ".join([step["action"], *step["args"].values()]) for step in steps]
     assert told == label["expect"]
-    assert status == {"healthy": 0, "degraded": 1, "critical": 1, "unknown": 3}[told["status"]]
+    assert ran.status == {"healthy": 0, "degraded": 1, "critical": 1, "unknown": 3}[told["status"]]
 
 
 @pytest.mark.parametrize("path", sorted(NODES.glob("*.jsonl.gz")), ids=lambda path: path.name.split(".")[0])

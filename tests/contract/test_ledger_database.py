@@ -16,7 +16,6 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from bot.__main__ import main
 from bot.domain.alert import Delivery
 from bot.domain.errors import LedgerUnavailable, SettingsError
 from bot.domain.events import StepStarted
@@ -28,6 +27,7 @@ from bot.ledger import Database, Leases, Ledger, Outbox, audit, is_file_there
 from bot.ledger.health import holds_ledger, is_served, ledger_words
 from bot.ledger.inbox import Inbox
 from bot.ledger.migrations import VERSION, migrate
+from tests.commandline import CommandLine
 from tests.record.exporting import NODE, ended
 from tests.record.incidents import ASKER, OPENING, VERDICT, VERIFIED
 from tests.record.ledgers import ledger_url
@@ -307,11 +307,9 @@ def test_sqlite_waits_for_another_process_and_its_other_statements_as_long_as_th
 
 
 def test_every_command_that_reads_the_record_reads_it_in_either_database(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: CommandLine, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ZOMBIE_DATABASE_URL", database_url)
-    monkeypatch.delenv("ZOMBIE_INVENTORY", raising=False)
-    monkeypatch.chdir(tmp_path)
     Path("inventory.toml").write_text(f'[nodes.{NODE.name}]\naddress = "{NODE.address}"\n')
     with Database.open(database_url) as database:
         incident = ended(database)
@@ -319,5 +317,5 @@ def test_every_command_that_reads_the_record_reads_it_in_either_database(
     read += ", incidents show ID --json, incidents export ID -o B, audit verify B, report ID, report ID --markdown"
     read += ", why ID, playbooks stats, playbooks stats --json, mute, mute --json, brake status, wave, wave --json"
     read += ", capture list, prune --dry-run"
-    ends = {line: main(line.replace("ID", incident).split()) for line in read.split(", ")}
-    assert set(ends.values()) == {0}, (ends, capsys.readouterr().err)
+    ends = {line: run(*line.replace("ID", incident).split()) for line in read.split(", ")}
+    assert {line: ended.err for line, ended in ends.items() if ended.status} == {}

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from bot.__main__ import main
 from bot.app.factories import library
 from bot.causes import CAUSES
 from bot.causes.declared import FORMATS, FUNCTIONS, read_cause
@@ -20,6 +19,7 @@ from bot.library.shapes import CauseFile, EvidenceShape, OtherwiseShape
 from bot.probes.conntrack import ConntrackReading
 from bot.probes.ebs import EbsReading, Volume
 from bot.probes.kernel_limits import KernelLimitsReading, Limit, TcpMemory
+from tests.commandline import CommandLine
 from tests.unit.causes import builders as b
 
 PAGE = (Path(__file__).parents[3] / "docs" / "causes.md").read_text()
@@ -238,20 +238,18 @@ def test_causes_of_a_site_are_evaluated_and_replace_none_of_ours(tmp_path: Path)
         library([folder], strict=True)
 
 
-def test_cause_of_ones_own_is_begun_and_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["playbooks", "new", "worn", "--dir", str(tmp_path)]) == 0
+def test_cause_of_ones_own_is_begun_and_checked(run: CommandLine, tmp_path: Path) -> None:
+    assert run("playbooks", "new", "worn", "--dir", str(tmp_path)).status == 0
     path = tmp_path / "causes" / "worn.yaml"
-    assert main(["playbooks", "check", str(path)]) == 0
-    assert main(["playbooks", "check", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.endswith(f"{path}: worn is valid: 4 examples\n")
-    assert main(["playbooks", "new", "worn", "--dir", str(tmp_path)]) == 2
-    assert main(["playbooks", "new", "Worn"]) == 2
+    for what in (path, tmp_path):
+        assert run("playbooks", "check", str(what))[:2] == (0, f"{path}: worn is valid: 4 examples\n")
+    assert run("playbooks", "new", "worn", "--dir", str(tmp_path)).status == 2
+    assert run("playbooks", "new", "Worn").status == 2
     text = path.read_text()
     path.write_text(text.replace("then: critical", "then: degraded"))
     line = next(at for at, row in enumerate(text.splitlines(), 1) if "then: critical" in row)
-    capsys.readouterr()
-    assert main(["playbooks", "check", str(path)]) == 2
-    assert f"worn.yaml:{line}: then is critical, not degraded" in capsys.readouterr().err
+    status, _, err = run("playbooks", "check", str(path))
+    assert (status, f"worn.yaml:{line}: then is critical, not degraded" in err) == (2, True)
 
 
 def test_page_names_every_key_function_and_format() -> None:

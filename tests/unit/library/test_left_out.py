@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from bot.__main__ import main
 from bot.app.factories import library
 from bot.domain.action import KEEPS
 from bot.domain.builtin_playbooks import SiteRows
@@ -23,6 +22,7 @@ from bot.probes.conntrack import ConntrackReading
 from bot.probes.formats.kernel_table import table
 from bot.response.decision.preflight import impact_newly_unread
 from bot.response.diagnosis.plan_impact import ended_by_reboot
+from tests.commandline import CommandLine
 from tests.unit.causes import builders as b
 
 CAUSE = """cause: worn
@@ -230,11 +230,11 @@ def test_form_of_a_secret_is_never_left_out(site: Path) -> None:
     assert "acme-0" not in redacted_text("x acme-012345678"), "what was known stays known"
 
 
-def test_check_fails_with_all_that_is_left_out(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_fails_with_all_that_is_left_out(site: Path, run: CommandLine) -> None:
     written(site, CAUSE, units=UNITS, kernel_log=KERNEL.replace("heat.hot", "acme.hot"))
-    assert main(["playbooks", "check", str(site)]) == 0
+    assert run("playbooks", "check", str(site)).status == 0
     written(site, BROKEN, units=UNITS.replace('"protected"', '"protect"'))
-    assert main(["playbooks", "check", str(site)]) == 2
-    told = capsys.readouterr().err
+    status, _, told = run("playbooks", "check", str(site))
+    assert status == 2
     assert "worn.yaml:6: " in told
     assert "units.toml:2: " in told
