@@ -218,31 +218,52 @@ def test_set_up_that_was_interrupted_is_begun_again(checkout: Checkout, words: l
     assert checkout.run(*words)[2] == ""
 
 
+@pytest.fixture(scope="module")
+def by_python_alone(tmp_path_factory: pytest.TempPathFactory) -> tuple[Checkout, tuple[int, str, str]]:
+    """A checkout that was set up by Python alone, with a pip of its own, and what that said."""
+    checkout = Checkout(tmp_path_factory.mktemp("alone"))
+    return checkout, checkout.run("x")
+
+
+@pytest.fixture
+def with_pip(tmp_path: Path, by_python_alone: tuple[Checkout, tuple[int, str, str]]) -> Checkout:
+    """A checkout whose Python makes an environment by a copy of one that has its pip: to install that takes seconds."""
+    checkout, made = Checkout(tmp_path), by_python_alone[0].root / ".venv"
+    checkout.tool(
+        "python3",
+        f"""#!/bin/sh
+case "$1 $2" in
+    "-m venv") for folder; do :; done; cp -R -P "{made}" "$folder" && exec rm "$folder/requirements.lock" ;;
+    *"print(sys.executable)"*) {PYTHON} "$@" >/dev/null && echo "$0" ;;
+    *) exec {PYTHON} "$@" ;;
+esac
+""",
+    )
+    return checkout
+
+
 @pytest.mark.slow
-def test_python_alone_is_enough(tmp_path: Path) -> None:
-    checkout = Checkout(tmp_path)
-    code, out, err = checkout.run("x")
+def test_python_alone_is_enough(by_python_alone: tuple[Checkout, tuple[int, str, str]]) -> None:
+    checkout, (code, out, err) = by_python_alone
     assert (code, out) == (0, shown('"x"', checkout.elsewhere)), err
     assert "and pip" in err
     assert checkout.run("x")[2] == ""
 
 
 @pytest.mark.slow
-def test_unreachable_package_index_is_named_with_what_to_do(tmp_path: Path) -> None:
-    checkout = Checkout(tmp_path)
-    (checkout.root / "requirements.lock").write_text(f"tenacity==9.0.0 --hash=sha256:{'0' * 64}\n")
-    code, out, err = checkout.run("x", PIP_INDEX_URL="http://127.0.0.1:1/simple", PIP_RETRIES="0")
+def test_unreachable_package_index_is_named_with_what_to_do(with_pip: Checkout) -> None:
+    (with_pip.root / "requirements.lock").write_text(f"tenacity==9.0.0 --hash=sha256:{'0' * 64}\n")
+    code, out, err = with_pip.run("x", PIP_INDEX_URL="http://127.0.0.1:1/simple", PIP_RETRIES="0")
     assert (code, out) == (2, "")
     assert "Is the package index reachable?" in err
     assert "PIP_INDEX_URL" in err.splitlines()[-1]
-    assert not (checkout.root / ".venv/requirements.lock").exists()  # not taken for done by the next call
+    assert not (with_pip.root / ".venv/requirements.lock").exists()  # not taken for done by the next call
 
 
 @pytest.mark.slow
-def test_package_of_which_there_is_no_file_for_this_python_is_named(tmp_path: Path) -> None:
-    checkout = Checkout(tmp_path)
-    (checkout.root / "requirements.lock").write_text(f"google-re2==1.1 --hash=sha256:{'0' * 64}\n")
-    code, out, err = checkout.run("x", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(checkout.elsewhere))
+def test_package_of_which_there_is_no_file_for_this_python_is_named(with_pip: Checkout) -> None:
+    (with_pip.root / "requirements.lock").write_text(f"google-re2==1.1 --hash=sha256:{'0' * 64}\n")
+    code, out, err = with_pip.run("x", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(with_pip.elsewhere))
     assert (code, out) == (2, "")
     assert "could not install google-re2==1.1: the package index has no ready-made file of it for Python 3." in err
     assert "ZOMBIE_PYTHON=" in err.splitlines()[-1]
