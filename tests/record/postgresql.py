@@ -16,6 +16,7 @@ from types import TracebackType
 import psycopg
 
 from bot.ledger.database import Database
+from tests.memory import folder_in_memory
 from tests.ports import free_port
 from tests.waiting import until
 
@@ -29,6 +30,8 @@ def find_binaries() -> Path | None:
 
 
 BINARIES = find_binaries()
+# For some hundred databases. Each is three hundred files: to copy them on a disk takes six times the computing.
+_ROOM = 4 * 2**30
 
 
 class Postgresql:
@@ -40,7 +43,7 @@ class Postgresql:
         self._user = _unprivileged()
         self._password = secrets.token_hex(16)
         self._server: subprocess.Popen[bytes] | None = None
-        self.folder = Path(tempfile.mkdtemp(prefix="zombie-postgresql-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="zombie-postgresql-", dir=folder_in_memory(_ROOM)))
         self.port = 0
         self._ledger = ""
 

@@ -9,19 +9,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bot.ledger import Database, audit
+from tests.memory import folder_in_memory
 from tests.record.ledgers import ledger_in
 from tests.schedules.schedule import played
 from tests.schedules.world import APART
 
 USUAL, USUAL_PARTS = 200, 2  # what is drawn at each run of the tests
-MEMORY = Path("/dev/shm")  # the record is kept as ever, but nobody waits for a disk
 
 
 @contextlib.contextmanager
 def database_in_memory() -> Iterator[Database]:
     """A database of its own for some schedules."""
     with (
-        TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder,
+        TemporaryDirectory(dir=folder_in_memory()) as folder,
         ledger_in(Path(folder)) as opened,
     ):
         yield opened
