@@ -19,7 +19,7 @@ from bot.domain.intake_contracts import GivenUpDelivery, StoredDelivery
 from bot.domain.json_form import NotOfForm, read, to_json_types
 from bot.domain.safe_text import one_line
 from bot.ledger.database import DOORS, Store, on_thread, on_thread_of, reads, writes
-from bot.ledger.leases import Leases, is_due
+from bot.ledger.leases import Leases, due_bounds, is_due
 from bot.ledger.tables import DELIVERIES
 
 SWEPT_EVERY = timedelta(hours=1)
@@ -154,7 +154,7 @@ class Inbox(Store):
         return int(connection.execute(_COUNT).scalar_one())
 
     def _unclaimed_rows(self, connection: Connection, at_once: int, busy: Collection[str]) -> list[Row[Any]]:
-        now = self.instant(connection)
+        bounds = due_bounds(self.instant(connection))
         others = self._leases.alive(connection) - {self._leases.runner}
         found: list[Row[Any]] = []
         cases: set[tuple[str, str]] = set()
@@ -162,7 +162,7 @@ class Inbox(Store):
             if (row.source, row.case) in cases:
                 continue  # a case's first delivery is handled first
             cases.add((row.source, row.case))
-            if is_due(row.due_at, now) and row.runner not in others and f"{row.source}/{row.id}" not in busy:
+            if is_due(row.due_at, **bounds) and row.runner not in others and f"{row.source}/{row.id}" not in busy:
                 found.append(row)
                 if len(found) == at_once:
                     break

@@ -80,9 +80,14 @@ _LET_GO = delete(LEASES).where(
 )
 
 
-def is_due(due_at: Any, now: datetime) -> Any:
+def is_due(due_at: Any, now: Any, latest: Any) -> Any:
     """Whether the time to try again has come, of an instant as stored or, in a query, of a column of such."""
-    return (due_at <= instant_text(now)) | (due_at > instant_text(now + _LONGEST_WAIT))
+    return (due_at <= now) | (due_at > latest)
+
+
+def due_bounds(now: datetime) -> dict[str, str]:
+    """Return between which instants, as stored, nothing `is_due` yet."""
+    return {"now": instant_text(now), "latest": instant_text(now + _LONGEST_WAIT)}
 
 
 def live_runners(connection: Connection, now: datetime, silent: timedelta = SILENT) -> list[str]:

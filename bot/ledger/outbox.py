@@ -6,7 +6,7 @@ Delivery is at least once: a post is sent again if its sender dies after its ans
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,7 +16,7 @@ from bot.domain.entry import instant_of, instant_text, is_stream
 from bot.domain.post import CardPosts, DuePost, MessageRef, Post, StoredPost
 from bot.domain.safe_text import one_line
 from bot.ledger.database import Database, Store, on_thread, reads, writes
-from bot.ledger.leases import Leases, is_due
+from bot.ledger.leases import Leases, due_bounds, is_due
 from bot.ledger.tables import LEASES, POSTS
 
 LEASE = timedelta(seconds=15)  # a post that was handed out is not handed out again for this long
@@ -53,6 +53,7 @@ class Outbox(Store):
         self._leases = leases
         not_ours = [POSTS.c.part.not_like(f"{prefix}%") for prefix in of_others]
         self._ours = and_(POSTS.c.part.startswith(parts), *not_ours)
+        self._due = _DUE.where(self._ours)  # built once: building a statement costs more than running it
 
     @on_thread
     def keep(self, post: Post) -> StoredPost:
@@ -86,11 +87,11 @@ class Outbox(Store):
         Shape: one whose row is malformed goes on waiting, and holds up no other.
         """
         with self.database.reading() as connection:  # polled often, and mostly empty
-            if not connection.execute(self._due(connection, now).limit(1)).first():
+            if not self._due_rows(connection, now, most=1):
                 return ()
         found: list[DuePost] = []
         with self.database.writing() as connection:
-            for row in connection.execute(self._due(connection, now).limit(self._at_once)).all():
+            for row in self._due_rows(connection, now, self._at_once):
                 values = {"due_at": instant_text(now + self._lease)}
                 try:
                     found.append(_due_post(row))
@@ -155,18 +156,27 @@ class Outbox(Store):
         count = connection.execute(select(func.count()).select_from(POSTS).where(POSTS.c.waiting, self._ours))
         return int(count.scalar_one())
 
-    def _due(self, connection: Connection, now: datetime) -> Any:
-        joined = POSTS.outerjoin(_ABOVE, and_(_ABOVE.c.incident == POSTS.c.incident, _ABOVE.c.part == POSTS.c.under))
-        thread = (_ABOVE.c.place_channel.label("thread_channel"), _ABOVE.c.place_ts.label("thread_ts"))
-        ready = (POSTS.c.waiting, is_due(POSTS.c.due_at, now), (POSTS.c.under == "") | _ABOVE.c.place_ts.is_not(None))
-        due = select(POSTS, *thread).select_from(joined).where(self._ours, *ready).order_by(POSTS.c.number)
+    def _due_rows(self, connection: Connection, now: datetime, most: int) -> Sequence[Row[Any]]:
         others = set() if self._leases is None else self._leases.alive(connection) - {self._leases.runner}
-        if not others:
-            return due
-        return due.where(~exists().where(LEASES.c.group == POSTS.c.incident, LEASES.c.runner.in_(others)))
+        asked = {**due_bounds(now), "others": sorted(others), "most": most}
+        return connection.execute(self._due, asked).all()
 
 
 _ABOVE = POSTS.alias("above")
+_DUE = (
+    select(POSTS, _ABOVE.c.place_channel.label("thread_channel"), _ABOVE.c.place_ts.label("thread_ts"))
+    .select_from(POSTS.outerjoin(_ABOVE, and_(_ABOVE.c.incident == POSTS.c.incident, _ABOVE.c.part == POSTS.c.under)))
+    .where(
+        POSTS.c.waiting,
+        is_due(POSTS.c.due_at, bindparam("now"), bindparam("latest")),
+        (POSTS.c.under == "") | _ABOVE.c.place_ts.is_not(None),
+        ~exists().where(LEASES.c.group == POSTS.c.incident, LEASES.c.runner.in_(bindparam("others", expanding=True))),
+    )
+    .order_by(POSTS.c.number)
+    .limit(bindparam("most"))
+)
+_PART = and_(POSTS.c.incident == bindparam("of_card"), POSTS.c.part == bindparam("of_part"))
+_ROW, _UPDATE = select(POSTS).where(_PART), update(POSTS).where(_PART)
 _PLACES = select(POSTS.c.part, POSTS.c.place_channel, POSTS.c.place_ts).where(POSTS.c.incident == bindparam("of_card"))
 
 
@@ -226,8 +236,8 @@ def _row_of_post(connection: Connection, post_id: str) -> tuple[Row[Any] | None,
 
 
 def _row_of_part(connection: Connection, incident: str, part: str) -> Row[Any] | None:
-    return connection.execute(select(POSTS).where(POSTS.c.incident == incident, POSTS.c.part == part)).one_or_none()
+    return connection.execute(_ROW, {"of_card": incident, "of_part": part}).one_or_none()
 
 
 def _update_row(connection: Connection, row: Row[Any], values: dict[str, Any]) -> None:
-    connection.execute(update(POSTS).where(POSTS.c.incident == row.incident, POSTS.c.part == row.part).values(values))
+    connection.execute(_UPDATE, {**values, "of_card": row.incident, "of_part": row.part})
