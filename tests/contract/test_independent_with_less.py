@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bot.causes import CAUSES
-from tests.contract.test_captures_with_less import PLAYBOOK, hold_with_less
 from tests.contract.test_independent_nodes import judged
+from tests.contract.test_recorded_nodes import PLAYBOOK, hold_with_less
 from tests.independent.labels import LABELS
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from bot.app.cases import replay
 from bot.app.factories import library
-from bot.domain.probe import Snapshot
 from bot.domain.verdict import outcome_parts
 from bot.extras.cases.explaining import find_changes
 from bot.transport.case_file import load
@@ -38,17 +37,6 @@ def test_every_change_that_is_told_has_the_outcome_that_is_told(path: Path) -> N
         nearby = replace(each.change, value=each.still or "")
         assert outcome_parts(replay(case, playbook, [nearby]).verdict) == outcome_parts(told.verdict), str(nearby)
     assert [each.size for each in told.changes] == sorted(each.size for each in told.changes)
-
-
-@pytest.mark.parametrize("path", CASES, ids=NAMES.get)
-def test_cause_looks_at_the_probes_that_it_names_and_at_no_other(path: Path) -> None:
-    playbook = LIBRARY.get("node-health")
-    snapshot = replay(load(path), playbook).verdict.snapshot
-    assert snapshot is not None
-    for used in playbook.causes:
-        named = {name: reading for name, reading in snapshot.readings.items() if name in used.cause.probes}
-        alone = Snapshot(snapshot.node, snapshot.taken_at, snapshot.window, named)
-        assert used.cause.evaluate(alone, used.tuning) == used.cause.evaluate(snapshot, used.tuning), used.cause.name
 
 
 def test_terminal_tells_the_changes_as_replay_takes_them(run: CommandLine) -> None:

@@ -3,54 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import io
 import json
 import threading
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
-from bot.app.cases import replayed, run_alone
-from bot.domain.probe import Unread
 from bot.domain.safe_text import redacted
 from bot.domain.verdict import Verdict
 from bot.surfaces.document import document, document_body, node_document, node_text
 from bot.surfaces.document_stream import DocumentStream
 from bot.surfaces.json_converter import JsonConverter
-from bot.transport import case_file
 from tests.examples import up_to
 from tests.readings.plainly import plainly
-from tests.shipped import shipped
 from tests.unit.surfaces.verdicts import FOUNDING, arbitrary
 from tests.waiting import until
 
-NODES = sorted((Path(__file__).parents[2] / "captures" / "nodes").glob("*.gz"))
 SHARED = JsonConverter()  # one for all, as in a check of a fleet
-
-
-@functools.cache
-def judged(path: Path) -> Verdict:
-    case = case_file.load(path)
-    return run_alone(replayed(case, shipped().get(case.head.playbook or "node-health")))
-
-
-def slowly(readings: Mapping[str, Any]) -> Any:
-    return redacted({name: plainly(reading) for name, reading in readings.items() if not isinstance(reading, Unread)})
-
-
-@pytest.mark.parametrize("path", NODES, ids=lambda path: path.name.partition(".")[0])
-def test_readings_are_told_as_by_the_slow_way(path: Path) -> None:
-    verdict = judged(path)
-    assert verdict.snapshot is not None
-    told = node_document(verdict, None, SHARED)
-    assert told == node_document(verdict)
-    assert told["readings"] == slowly(verdict.snapshot.readings)
-    assert list(told["readings"]) == list(slowly(verdict.snapshot.readings))
 
 
 @settings(max_examples=up_to(40), deadline=None)
