@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -72,7 +73,7 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
             with path.open("wb") as file:
                 shutil.copyfileobj(spool, file)
         return
-    unfinished = path.with_name(f".{path.name}.unfinished")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")  # another may export it, too
     try:
         with unfinished.open("wb") as file:
             yield file
