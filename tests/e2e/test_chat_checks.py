@@ -152,14 +152,16 @@ async def test_whoever_may_not_ask_has_no_node_read_and_learns_no_name(
 ) -> None:
     readings = Readings()
     async with serve(readings, toml=f"[policy]\naskers = {json.dumps(askers)}\n") as bot:
-        await chat.say(who, ONCALL, "check node-1 node-1x")
-        refused = await told(chat, says, who)
-        assert "(NotAllowedToAsk)" in refused.text
-        assert "node-1" not in refused.text
+        for words in ("check node-1 node-1x", "fleet node-1*"):
+            await chat.say(who, ONCALL, words)
+            refused = await told(chat, says, who)
+            assert "(NotAllowedToAsk)" in refused.text
+            assert "node-1" not in refused.text
+            chat.posted.remove(refused)
         await chat.say("bob", ONCALL, "check node-2")
         await card_saying(chat, "node-2")
         assert (set(readings.asked), len(cards(chat))) == ({"node-2"}, 1)
-        assert await refusals(bot) == [f"{chat.ids[who]} NotAllowedToAsk"]
+        assert await refusals(bot) == [f"{chat.ids[who]} NotAllowedToAsk"] * 2
 
 
 async def test_whoever_may_not_ask_does_not_learn_either_which_nodes_are_sick(

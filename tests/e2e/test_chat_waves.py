@@ -81,6 +81,13 @@ def done(team: ActingTeam) -> list[str]:
     return [name for name, node in team.stage.nodes.items() if node.asked or node.stopped]
 
 
+async def test_guest_may_press_no_button_of_a_sweep(chat: MemoryChat, fleet: Fleet) -> None:
+    await chat.click("gus", await swept(fleet), "fleet-plan")
+    await fleet.team.told("gus", "NotAllowedToAsk")
+    await fleet.team.idle()
+    assert await fleet.waves() == []
+
+
 async def test_button_of_an_older_card_that_would_leave_nodes_alone_says_that_this_is_gone(fleet: Fleet) -> None:
     team = fleet.team
     value = json.dumps({"words": ["role=gpu"], "causes": [LEAK], "kind": "wave", "control": "10%"})

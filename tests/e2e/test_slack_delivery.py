@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
+from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
@@ -302,3 +303,43 @@ async def test_bot_whose_record_a_newer_program_upgraded_writes_nothing_and_says
         upgraded(-1)
         await eventually(lambda: ready(bot), (200, ""))
         await eventually(bot.incidents, {"node-1": "triaged"})
+
+
+# --- two bots at one ledger, both in Slack
+
+
+async def test_every_check_is_read_once_and_has_one_card(slack: SlackWorkspace, tmp_path: Path) -> None:
+    readings = Readings()
+    async with serving(slack, tmp_path, readings) as first, serving(slack, tmp_path, readings) as second:
+        names = [f"node-{number}" for number in range(1, 13)]
+        for name in names:
+            await slack.say("alice", "oncall-gpu", f"/zombie check {name}")
+        await slack.until(
+            lambda: sum("CRITICAL" in card.text for card in cards(slack)) == 12, what="all verdicts to stand"
+        )
+        await eventually(first.outbox.waiting, 0)
+        assert readings.asked == Counter(names)
+        assert len(cards(slack)) == 12
+        took = [len(bot.logged("checked")) for bot in (first, second)]
+        assert sum(took) == 12
+        assert all(took), f"both take what Slack brings: {took}"
+
+
+async def test_what_one_left_owing_when_it_was_told_to_stop_the_other_sees_to(
+    slack: SlackWorkspace, tmp_path: Path
+) -> None:
+    readings = Readings()
+    readings.hold()
+    async with serving(slack, tmp_path, readings) as staying:
+        async with serving(slack, tmp_path, readings) as leaving:
+            for number in range(1, 7):
+                await slack.say("alice", "oncall-gpu", f"/zombie check node-{number}")
+            await slack.until(lambda: len(readings.asked) == 6, what="all to be read")
+            await leaving.service.stop()
+        await slack.until(
+            lambda: sum("CRITICAL" in card.text for card in cards(slack)) == 6, what="all verdicts to stand"
+        )
+        assert len(cards(slack)) == 6
+        twice = [name for name, times in readings.asked.items() if times == 2]
+        assert len(staying.logged("resumed")) == len(twice), readings.asked
+        assert set(readings.asked.values()) == {1, 2}, "what the one that stays had begun it did not begin again"

@@ -1,4 +1,4 @@
-"""A fleet in Slack, over simulated nodes behind real SSH: who else has it, what differs, and who may ask."""
+"""A fleet in Slack, over simulated nodes behind real SSH: who else has it, what differs, and a wave that cures them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.demo.fleet_other_faults import BUSY
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER
-from tests.e2e.test_slack_story import serving
-from tests.nodes.acting_fleet import site
+from tests.e2e.test_slack_story import POLICY as ACTING
+from tests.e2e.test_slack_story import decides, serving
+from tests.nodes.acting_fleet import Site, site
 from tests.slack.workspace import SlackWorkspace, workspace
 from tests.waiting import until
 
@@ -26,6 +27,8 @@ LEAK = "leaked-memory-cgroups"
 SICK = {f"gpu-1a-{at}": (AUTO_RESTART, None) for at in range(3)}
 WELL = {f"gpu-1b-{at}": (BUSY, None) for at in range(5)}
 FLEET = {**SICK, **WELL}
+LONG = timedelta(seconds=150)
+DONE = ["disable ecs.service", "reboot"]
 
 
 def ours(slack: SlackWorkspace) -> list[Message]:
@@ -133,31 +136,6 @@ async def test_running_sweep_can_be_stopped_and_a_restart_carries_one_on_under_i
         assert again.logged("sweep_carried_on") is not None
 
 
-async def test_stranger_may_not_ask_and_a_forged_button_reads_nothing(tmp_path: Path) -> None:
-    policy = POLICY + '[policy]\naskers = ["U0ALICE001"]\n'  # alice, and nobody else
-    async with workspace() as slack, site(tmp_path, FLEET, policy) as here:
-        bot = await serving(slack, here)
-        await slack.say("bob", "oncall-gpu", "/zombie fleet role=gpu")
-        refused = await slack.until(
-            lambda: [one for one in slack.messages("oncall-gpu", "bob") if one.only_for],
-            what="a refusal",
-        )
-        assert "NotAllowedToAsk" in refused[0].text
-        assert "gpu-1a" not in refused[0].text
-        await slack.say("alice", "oncall-gpu", f"/zombie fleet role=gpu --cause {LEAK}")
-        told = await said(slack, "3 of 8 nodes have", block="data_table")
-        await slack.click("bob", told, "fleet-diff")
-        await slack.until(
-            lambda: (
-                len([one for one in slack.messages("oncall-gpu", "bob") if one.only_for]) > 1
-                or [one for one in slack.thread(told) if one.only_for]
-            ),
-            what="another refusal",
-        )
-        assert len(ours(slack)) == 1
-        assert await bot.end() == 0
-
-
 async def test_a_sweep_by_the_clock_tells_its_channel_what_is_new_and_nothing_twice(tmp_path: Path) -> None:
     async with workspace() as slack:
         channel = "C0ONCALL01"
@@ -172,3 +150,74 @@ async def test_a_sweep_by_the_clock_tells_its_channel_what_is_new_and_nothing_tw
             await said(slack, f"3 of 8 nodes have {LEAK}", block="data_table")
             assert sum("Sweep of" in message.text for message in everywhere(slack)) == 1
             assert await again.end() == 0
+
+
+# --- a wave: from *Plan* on a fleet's card to its closing words
+
+
+async def wave_card(slack: SlackWorkspace, *words: str) -> Message:
+    """Wait until the one card of the wave says these words."""
+
+    def found() -> Message | None:
+        ours = [message for message in slack.messages("oncall-gpu") if message.user == BOT_USER]
+        cards = [message for message in ours if "Wave: " in message.text]
+        assert len(cards) <= 1, "one card a wave"
+        return next((card for card in cards if all(word in json.dumps(card.blocks) for word in words)), None)
+
+    return await slack.until(found, LONG, what=f"a wave that says {words}")
+
+
+async def planned(slack: SlackWorkspace) -> Message:
+    """Have alice find the three nodes, and press *Plan*."""
+    await slack.say("alice", "oncall-gpu", f"/zombie fleet role=gpu --cause {LEAK}")
+    told = await said(slack, f"3 of 3 nodes have {LEAK}", block="data_table")
+    await slack.click("alice", told, "fleet-plan")
+    return await wave_card(slack, '"approve"', "Stages: 1 \\u2192 ")
+
+
+async def may_not(slack: SlackWorkspace, user: str, card: Message, action: str) -> None:
+    """Click as who asked for the wave: the dialog says that it would be refused, and has nothing to send."""
+    await slack.click(user, card, action)
+    view = await slack.until(lambda: slack.modal(user), what="the dialog")
+    assert ("submit" in view.fields, "SelfApproval" in json.dumps(view.blocks)) == (False, True)
+    await slack.close(user, view)
+
+
+def acted(here: Site) -> list[str]:
+    return [name for name in SICK if here.machine(name).done]
+
+
+async def first_step_proved(here: Site) -> None:
+    """Wait until the program that took over has read the proof of the canary's first step."""
+    (wave,) = json.loads((await here.zombie("wave", "--json")).out)["waves"]
+    incident = next(node["incident"] for node in wave["nodes"] if node["turn"] == "under way")
+    for _ in range(60):
+        if "StepVerified" in await here.kinds(incident):
+            return
+        await asyncio.sleep(0.5)
+    raise AssertionError("the first step was not taken up again")
+
+
+@pytest.mark.long
+async def test_wave_is_stopped_in_the_middle_and_its_card_outlives_the_program(tmp_path: Path) -> None:
+    async with workspace() as slack, site(tmp_path, SICK, ACTING) as here:
+        bot = await serving(slack, here)
+        card = await planned(slack)
+        await decides(slack, "bob", card)
+        running = await wave_card(slack, '"wave-stop"', "under way: ")
+        await asyncio.to_thread(until, lambda: len(acted(here)) == 1, within=LONG, what="the canary's first step")
+        await decides(slack, "bob", running, "wave-stop")
+        stopped = await wave_card(slack, "Stopped: ", "bob says so", '"wave-resume"')
+        bot.process.kill()
+        await bot.process.wait()
+        again = await serving(slack, here)
+        assert stopped.ts == card.ts
+        await may_not(slack, "alice", stopped, "wave-resume")
+        await first_step_proved(here)
+        done = [here.machine(name).done for name in SICK]
+        assert sorted(done) == [[], [], DONE[:1]], "what had begun was finished, and no second step began"
+
+        await decides(slack, "bob", stopped, "wave-resume")
+        await wave_card(slack, "At the end 3 of 3 were cured.")
+        assert await again.end() == 0
+        assert again.logged("wave_card_carried_on") is not None
