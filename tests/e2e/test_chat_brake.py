@@ -131,17 +131,12 @@ async def test_command_that_names_no_pull_releases_none_that_came_while_the_chat
 
 async def test_pull_that_was_acknowledged_before_a_crash_is_carried_on_once(chat: MemoryChat, team: ActingTeam) -> None:
     opened = await dialog(chat, await chat.home("bob"))
-    team.is_dying = True
-    assert (await chat.submit("bob", opened, {"reason": "it burns"})).errors == {}
-    team.is_dying = False
+    assert (await team.dies_over("bob", opened, "it burns")).errors == {}
     assert await moves(team) == []
-    next_run = team.restarted("runner-2")
-    await next_run.decisions.resume_unfinished()
-    await team.idle()
+    await team.goes_on()
     assert await moves(team) == ["BrakePulled"]
     assert (await team.ledger.brake_pull()).body["reason"] == "it burns"
-    await team.restarted("runner-3").decisions.resume_unfinished()
-    await team.idle()
+    await team.goes_on()
     assert await moves(team) == ["BrakePulled"]
 
 
@@ -153,8 +148,7 @@ async def test_pull_whose_runner_died_after_it_is_not_made_again(chat: MemoryCha
     number = (await team.ledger.brake_pull()).seq
     await chat.say("bob", ONCALL, f"brake off #{number} it is out")
     await team.told("bob", "The brake is off.")
-    await team.restarted("runner-2").decisions.resume_unfinished()
-    await team.idle()
+    await team.goes_on()
     assert await moves(team) == ["BrakePulled", "BrakeReleased"]
 
 

@@ -16,7 +16,7 @@ from bot.chat.decisions import BUG, NOT_NOTED
 from bot.chat.dialog import HOME, Intent, MetadataSigner
 from bot.chat.people import Person
 from bot.domain.entry import Entry
-from bot.domain.errors import LedgerUnavailable, NodeBusy
+from bot.domain.errors import LedgerUnavailable
 from bot.domain.events import GO_ON, Endorsed
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.policy import Approval
@@ -130,11 +130,9 @@ async def test_yes_that_is_carried_on_after_a_crash_counts_only_for_whoever_stil
     chat: MemoryChat, team: ActingTeam
 ) -> None:
     view = await team.dialog("bob", await team.proposed("node-1"))
-    team.is_dying = True
-    await chat.submit("bob", view, {"reason": "yes"})
-    team.is_dying = False
+    await team.dies_over("bob", view, "yes")
     chat.members = frozenset({ALICE})
-    await team.restarted("runner-2").decisions.resume_unfinished()
+    await team.goes_on()
     await team.told("bob", "NotAnApprover")
     await team.decided_nothing()
 
@@ -151,7 +149,7 @@ async def test_who_is_told_that_nothing_was_decided_is_right_also_after_the_next
     team.ledger.is_back()
     team.chat_requests.is_back()
     await team.told("bob", NOT_WRITTEN)
-    await team.restarted("runner-2").decisions.resume_unfinished()
+    await team.goes_on()
     await team.decided_nothing()
 
 
@@ -184,10 +182,8 @@ async def test_no_after_ones_own_yes_is_no_repetition_of_it_for_the_next_program
     (incident,) = await team.ledger.incidents()
     assert len((await team.find(incident.id)).endorsements) == 1
     view = await team.dialog("bob", offer, "decline")
-    team.is_dying = True
-    assert (await chat.submit("bob", view, {"reason": "it leaks"})).errors == {}
-    team.is_dying = False
-    await team.restarted("runner-2").decisions.resume_unfinished()
+    assert (await team.dies_over("bob", view, "it leaks")).errors == {}
+    await team.goes_on()
     await team.until_state("declined")
 
 
@@ -202,34 +198,34 @@ async def test_who_is_told_that_the_record_cannot_be_used_is_told_to_look_at_the
         await keep(key, body, done=done)
         raise LedgerUnavailable("The server closed the connection.")
 
-    team.chat_requests.keep, team.is_dying = unanswered, True
-    sent = await chat.submit("bob", view, {"reason": "yes"})
+    team.chat_requests.keep = unanswered
+    sent = await team.dies_over("bob", view, "yes")
     assert NOT_WRITTEN in sent.errors["reason"]
-    team.chat_requests.keep, team.is_dying = keep, False
-    await team.restarted("runner-2").decisions.resume_unfinished()
+    team.chat_requests.keep = keep
+    await team.goes_on()
     await team.card("Approved by")
 
 
-async def test_bug_in_one_decision_of_a_card_hides_nothing_of_the_others(
-    chat: MemoryChat, team: ActingTeam, monkeypatch: pytest.MonkeyPatch
+async def test_what_keeps_one_plan_of_a_card_from_being_decided_hides_and_stops_nothing_of_the_others(
+    team: ActingTeam, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     view = await team.dialog("bob", await team.proposed("node-1", "node-2", "node-3"))
     node_of = {one.id: one.node for one in await team.ledger.incidents()}
+    troubles = {"node-1": ValueError("a bug"), "node-2": LedgerUnavailable("The database is locked.")}
     decide = type(team.responder).decide
 
     async def sometimes(self: Any, incident_id: str, approval: Any) -> Any:
-        if node_of[incident_id] == "node-1":
-            raise ValueError("a bug")
-        if node_of[incident_id] == "node-2":
-            raise NodeBusy("It is being acted on.")
+        if (trouble := troubles.get(node_of[incident_id])) is not None:
+            raise trouble
         return await decide(self, incident_id, approval)
 
     monkeypatch.setattr(type(team.responder), "decide", sometimes)
-    await chat.submit("bob", view, {"reason": "yes"})
-    told = await team.told("bob", "NodeBusy")
-    assert sorted(told.text.split("\n")) == [f"node-1: {BUG}", "node-2: It is being acted on. (NodeBusy)"]
+    await team.slack.submit("bob", view, {"reason": "yes"})
+    told = await team.told("bob", BUG)
+    assert sorted(told.text.split("\n")) == [f"node-1: {BUG}", f"node-2: {NOT_WRITTEN} Try again. (CannotTell)"]
     await team.idle()
-    assert {one.node: one.state.value for one in await team.ledger.incidents()}["node-3"] == "approved"
+    states = {one.node: one.state.value for one in await team.ledger.incidents()}
+    assert states == {"node-1": "proposed", "node-2": "proposed", "node-3": "approved"}
 
 
 async def test_yes_that_meets_a_bug_is_answered(
@@ -257,7 +253,7 @@ async def test_yes_that_was_refused_for_the_brake_is_not_taken_up_once_it_is_rel
     team.chat_requests.is_back()
     await team.told("bob", "Braked")
     await team.ledger.append(HOUSE, None, BrakeReleased("it is over", pulled.seq), f"slack:{TEAM}/{ALICE}")
-    await team.restarted("runner-2").decisions.resume_unfinished()
+    await team.goes_on()
     await team.decided_nothing()
 
 
@@ -278,31 +274,8 @@ async def test_who_is_told_in_the_dialog_that_nothing_was_decided_is_right_altho
     await asyncio.sleep(0.5)
     team.chat_requests.is_back()
     await team.idle()
-    await team.restarted("runner-2").decisions.resume_unfinished()
+    await team.goes_on()
     await team.decided_nothing()
-
-
-async def test_only_of_the_plan_that_was_not_decided_is_said_that_nothing_was(
-    chat: MemoryChat, team: ActingTeam, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    view = await team.dialog("bob", await team.proposed("node-1", "node-2"))
-    decide = type(team.responder).decide
-    first = [one.id for one in await team.ledger.incidents() if one.node == "node-1"]
-
-    async def sometimes(self: Any, incident_id: str, approval: Any) -> Any:
-        if incident_id in first:
-            raise LedgerUnavailable("The database is locked.")
-        return await decide(self, incident_id, approval)
-
-    monkeypatch.setattr(type(team.responder), "decide", sometimes)
-    await chat.submit("bob", view, {"reason": "yes"})
-    told = await team.told("bob", "nothing was decided")
-    assert told.text.startswith(f"node-1: {NOT_WRITTEN}")
-    await team.idle()
-    assert sorted((one.node, one.state.value) for one in await team.ledger.incidents()) == [
-        ("node-1", "proposed"),
-        ("node-2", "approved"),
-    ]
 
 
 async def test_one_person_who_says_yes_to_two_programs_at_once_is_one_voice(chat: MemoryChat, team: ActingTeam) -> None:

@@ -130,8 +130,7 @@ async def test_plan_whose_click_comes_twice_proposes_one_wave(chat: MemoryChat, 
     team = fleet.team
     offer = await planned(fleet)
     team.acting.decisions.handle_click(chat.clicked[0])  # it is delivered once more
-    await team.restarted("runner-2").decisions.resume_unfinished()  # and another program looks for what is left
-    await team.idle()
+    await team.goes_on()  # and another program looks for what is left
     assert len(await fleet.waves()) == 1
     assert [card.ts for card in team.cards("Wave: ")] == [offer.ts]
     assert done(team) == []
@@ -245,10 +244,8 @@ async def test_no_to_a_wave_that_another_has_approved_is_said_to_be_too_late_aft
     no = await team.dialog("alice", offer, "decline")
     await team.decides("bob", offer)
     await team.card("running")
-    team.is_dying = True
-    assert (await chat.submit("alice", no, {"reason": "not now"})).errors == {}
-    team.is_dying = False
-    await team.restarted("runner-2").decisions.resume_unfinished()
+    assert (await team.dies_over("alice", no, "not now")).errors == {}
+    await team.goes_on()
     assert "The wave is running." in (await team.told("alice", "AlreadyDecided")).text
 
 
@@ -262,7 +259,7 @@ async def test_program_that_ends_while_nodes_are_checked_leaves_a_card_that_says
     for task in set(team.tasks):  # it is killed
         task.cancel()
     await team.idle()
-    await team.restarted("runner-2").decisions.resume_unfinished()
+    await team.goes_on()
     ended = await team.card("The bot was restarted before the wave was proposed. Press Plan again.")
     assert ended.ts == preparing.ts
     assert await fleet.waves() == []

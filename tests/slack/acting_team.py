@@ -122,6 +122,7 @@ class ActingTeam:
     cast: Cast = IN_SLACK
 
     is_dying: bool = False  # what is acknowledged now is never begun
+    programs: int = 1  # how many have run
 
     def begin(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any] | None:
         if self.is_dying:
@@ -234,6 +235,19 @@ class ActingTeam:
             return
         sent = await self.slack.submit(user, view, {"reason": reason})
         assert (dict(sent.errors), sent.trouble) == ({}, "")
+
+    async def dies_over(self, user: str, view: Any, reason: str) -> Any:
+        """Send a dialog to a program that dies once it is on disk; return what that answers."""
+        self.is_dying = True
+        sent = await self.slack.submit(user, view, {"reason": reason})
+        self.is_dying = False
+        return sent
+
+    async def goes_on(self) -> None:
+        """Start the next program, and have it go on with what was left."""
+        self.programs += 1
+        await self.restarted(f"runner-{self.programs}").decisions.resume_unfinished()
+        await self.idle()
 
     async def card_of(self, offer: Message, words: str, by: str) -> Message:
         """Have somebody approve, and return the card as it then ends."""
