@@ -31,7 +31,7 @@ ENDS_WITHIN = timedelta(minutes=5)  # after its time: `timeout` and systemd end 
 LOST_AFTER = timedelta(days=1)  # after its time, without an answer of its node
 LED_TO = timedelta(minutes=30)  # a symptom this long before an alert may be its cause
 WAITED_FOR_A_YES = "it waited for another person's yes, which captures no longer need: ask for it again"
-AFTER_LAST_LOOK = ("what came after the last look",)
+AFTER_LAST_LOOK = ("what came after the last look, or was not finished by then",)
 NEVER_BEGAN = "its program ended before it began, so nothing was started"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,7 +21,7 @@ from bot.domain.errors import (
     Unreachable,
 )
 from bot.domain.node import Node
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import listed, one_line
 from bot.extras.captures.capture_control import RollingControl, check_same_machine, is_recorder_of, is_start_settled
 from bot.extras.captures.capture_fold import AFTER_LAST_LOOK, RollingCapture
 from bot.extras.captures.events import SymptomCaught
@@ -30,6 +31,7 @@ from bot.extras.captures.ring_status import RollingStatus, Segment, Symptom, sym
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.store import CaptureStore
 from bot.extras.profiles.by_core import CoreRuns
+from bot.extras.profiles.capture_wire import WallClock
 from bot.extras.profiles.perf_command import JOURNAL_LINES
 from bot.extras.profiles.reader import Reader, Sample
 from bot.extras.profiles.sketch import sketch
@@ -40,6 +42,7 @@ from bot.settings import Settings
 BEFORE_SECONDS, AFTER_SECONDS = 30.0, 2.0  # around a symptom: the text that is copied to the bot
 _NEAR_SECONDS = 1.5  # a core released this shortly before a symptom counts as held until then
 _MOST_HELD = 5  # stretches of a look that are recorded
+_MOST_NAMED = 3  # segments that could not be read for the same reason
 Keep = Callable[[str, bytes], None]  # a name for a file, and the next piece of perf's text
 
 
@@ -74,17 +77,43 @@ def _keep_nothing(name: str, text: bytes) -> None:
 
 
 @dataclass(slots=True)
-class RollingWatch:
-    """Looks at captures; remembers which segments were searched for held cores, and until when the log was read.
+class _Unfinished:
+    """What this program has seen of a capture and not finished: only what the ledger took leaves it.
 
-    Shape: without `sketches` nothing is stored for pictures. `_waiting` are the symptoms whose segments are not whole.
+    Shape: `log_read` is until when the log was read, `first_gap` and `log` what of it was not; `seen` are symptoms,
+    with what goes on record if their segments are never read; `segments` were searched for held cores, each with why it
+    was not read; `clock` is what the node said last, in case that it does not say it.
     """
+
+    log_read: float | None = None
+    first_gap: str = ""
+    log: str = ""
+    seen: dict[Symptom, SymptomCaught] = field(default_factory=dict)
+    segments: dict[str, str] = field(default_factory=dict)
+    clock: WallClock = WallClock()
+
+    @property
+    def unread(self) -> list[str]:
+        """What was not read, be it that a later look reads it."""
+        failed: dict[str, list[str]] = {}
+        for name, why in self.segments.items():
+            failed.setdefault(why, []).append(name)
+        segments = [f"{listed(names, _MOST_NAMED)}: {why}" for why, names in failed.items() if why]
+        return [each for each in (self.first_gap, self.log, *segments) if each]
+
+    @property
+    def lost(self) -> list[SymptomCaught]:
+        """The symptoms, as they stand on record when the ring is gone."""
+        return [replace(caught, unread=caught.unread or "its segment was lost") for caught in self.seen.values()]
+
+
+@dataclass(slots=True)
+class RollingWatch:
+    """Looks at captures, and remembers what it has not finished; without `sketches` nothing is stored for pictures."""
 
     control: RollingControl
     sketches: Sketches | None = None
-    _through: dict[str, set[str]] = field(default_factory=dict)
-    _log_read: dict[str, float] = field(default_factory=dict)
-    _waiting: dict[str, Sequence[Symptom]] = field(default_factory=dict)
+    _unfinished: defaultdict[str, _Unfinished] = field(default_factory=lambda: defaultdict(_Unfinished))
 
     async def look_or_give_up(
         self, known: NodeDirectory, rolling: RollingCapture, keep: Keep = _keep_nothing
@@ -100,7 +129,7 @@ class RollingWatch:
                 else await self.look(known.find(rolling.node), rolling, keep)
             )
         except (InventoryError, Unreachable, CannotRead, CannotTell) as no:
-            rolling = await self.control.end_lost(rolling, no.sentence)
+            rolling = await self._end_lost(rolling, no.sentence)
             if not rolling.is_over:
                 raise
             return CaptureLookResult(rolling)
@@ -123,7 +152,7 @@ class RollingWatch:
             if not rolling.is_over:
                 rolling = await self.control.stop(known.find(rolling.node), rolling, by, os_user)
         except (InventoryError, Unreachable, CannotTell) as no:
-            rolling = await self.control.end_lost(rolling, no.sentence, by)
+            rolling = await self._end_lost(rolling, no.sentence, by)
             if not rolling.is_over:
                 raise
         return await self.look_or_give_up(known, rolling, keep)
@@ -146,13 +175,15 @@ class RollingWatch:
             return CaptureLookResult(rolling, waits=("whether its recorder has started: the command may still arrive",))
         if ours and not rolling.since_usec:
             rolling = await self.control.record_begun(rolling, look.since_usec)
-        waits = await self._halt_if_stopped(node, whom) if ours and rolling.stopping is not None else []
-        waits += await self._record_symptoms(node, rolling, look, ours, keep)
-        if (ours or not look.is_active) and "core-held" in rolling.request.around:
-            unread = await self._search_held_cores(node, rolling, look, keep)
-            if unread and not ours:  # once more: its ring is removed next
-                unread = await self._search_held_cores(node, rolling, look, keep)
-            waits += unread
+        halted = await self._halt_if_stopped(node, whom) if ours and rolling.stopping is not None else []
+        mine = self._unfinished[rolling.id]
+        mine.clock = mine.clock if look.clock.minus_mono is None else look.clock
+        look = replace(look, clock=mine.clock)
+        await self._note_log(rolling, look)
+        waits = await self._read_ring(node, rolling, look, ours, keep)
+        if waits and not ours:  # once more: its ring is removed next
+            waits = await self._read_ring(node, rolling, look, ours, keep)
+        waits = [*halted, *waits]
         rolling = await self.control.find(rolling.id)
         if not ours and look.is_active and not rolling.is_overdue(self.control.now()):
             # It may be ours: a node that was suspended counts its time anew. It ends by itself in the end.
@@ -160,7 +191,7 @@ class RollingWatch:
                 rolling, waits=(*waits, "whether it is over: a recorder runs there, by another start")
             )
         if not ours:
-            return await self._close_ended(node, rolling, self._why_ended(rolling, look), waits)
+            return await self._close_ended(node, rolling, self._why_ended(rolling, look))
         error = look.kernel_log.error if look.kernel_log is not None else None
         recorded = max(0.0, whom.uptime - rolling.since_usec / 1e6)
         ring = (look.ring_bytes, len(look.segments))
@@ -188,111 +219,113 @@ class RollingWatch:
         return f"its recorder ended early ({look.reason or 'systemd does not say why'})"
 
     async def _close_ended(
-        self, node: Node, rolling: RollingCapture, because: str, unread: Sequence[str]
+        self, node: Node, rolling: RollingCapture, because: str, after: Sequence[str] = ()
     ) -> CaptureLookResult:
         whom, look = await self.control.access.look(node)  # again: reading segments takes longer than a fence lasts
         check_same_machine(node, rolling, whom)
+        mine = self._unfinished[rolling.id]
         if is_recorder_of(rolling, whom, look):
-            return CaptureLookResult(rolling, waits=(*unread, "whether it is over: its recorder runs"))
+            return CaptureLookResult(rolling, waits=(*mine.unread, "whether it is over: its recorder runs"))
         left = await self.control.remove_ring(node, rolling, whom, look)
-        return CaptureLookResult(await self.control.record_end(rolling, because, left, unread))
+        unread = (*mine.unread, *after)
+        return CaptureLookResult(await self.control.record_end(rolling, because, left, unread, mine.lost))
 
-    async def _record_symptoms(
+    async def _end_lost(self, rolling: RollingCapture, said: str, by: str = "") -> RollingCapture:
+        mine = self._unfinished[rolling.id]
+        return await self.control.end_lost(rolling, said, by, mine.unread, mine.lost)
+
+    async def _note_log(self, rolling: RollingCapture, look: RollingStatus) -> None:
+        """Keep what the kernel's log tells of until it is on record; only then it counts as read."""
+        mine, around = self._unfinished[rolling.id], set(rolling.request.around) - {"core-held"}
+        mine.log = ""
+        if look.clock.minus_mono is None:
+            mine.log = "the kernel's log and the ring: the node did not say its time of day"
+        if look.log_unread and around:
+            mine.log = f"the kernel's log is unread ({look.log_unread}), so resets and lockups are not seen"
+        if mine.log or not around:
+            return
+        since = rolling.since_usec / 1e6 if rolling.since_usec else (rolling.started.uptime if rolling.started else 0.0)
+        error = _time_error(look)
+        for symptom in symptoms(look, around, since, mine.seen):
+            if rolling.knows(symptom.name, symptom.at_mono):
+                mine.seen.pop(symptom, None)
+            elif symptom not in mine.seen and (at := look.wall(symptom.at_mono)) is not None:
+                says = f"{symptom.words} at {_clock_words(at)} UTC"
+                mine.seen[symptom] = SymptomCaught(rolling.id, symptom.name, at, symptom.at_mono, says, error=error)
+        until = since if mine.log_read is None else mine.log_read
+        begins = look.log_begins_after(until)
+        if begins is not None and (at := look.wall(begins)) is not None and (before := look.wall(until)) is not None:
+            left_out = f"the kernel's log from {_clock_words(before)} to {_clock_words(at)} UTC"
+            if mine.log_read is None:  # an earlier program may have read it: that stays unread at the end
+                mine.first_gap = f"{left_out} by this program, which reads its last {JOURNAL_LINES} lines"
+            else:
+                says = f"the kernel logged more than {JOURNAL_LINES} lines between two looks"
+                gap = SymptomCaught(rolling.id, "log-unread", at, begins, says, left_out, error)
+                await self.control.record_symptom(gap)
+        if look.stamped:
+            mine.log_read = max(until, look.stamped[-1][0])
+
+    async def _read_ring(
         self, node: Node, rolling: RollingCapture, look: RollingStatus, runs: bool, keep: Keep
     ) -> list[str]:
-        """Record new symptoms of the kernel log; return those whose segments are still being written."""
-        waits: list[str] = []
-        if look.log_unread and set(rolling.request.around) - {"core-held"}:
-            waits.append(f"the kernel's log is unread ({look.log_unread}), so resets and lockups are not seen")
-        since = rolling.since_usec / 1e6 if rolling.since_usec else (rolling.started.uptime if rolling.started else 0.0)
-        if set(rolling.request.around) - {"core-held"}:
-            waits += await self._record_log_gap(rolling, look, since)
-        waiting: list[Symptom] = []
-        for symptom in symptoms(look, rolling.request.around, since, self._waiting.get(rolling.id, ())):
-            if rolling.knows(symptom.name, symptom.at_mono):
-                continue
-            at = look.wall(symptom.at_mono)
-            if at is None:
-                waits.append(f"{symptom.words}: the node did not say its time of day")
-                continue
-            names, is_whole = _segments_around(look, rolling, at.timestamp(), runs)
+        """Record what the ring shows of symptoms and of held cores; return what is not known yet."""
+        mine, waits = self._unfinished[rolling.id], list[str]()
+        for symptom, seen in list(mine.seen.items()):
+            names, is_whole = _segments_around(look, rolling, seen.at.timestamp(), runs)
             if not is_whole:
                 minutes = rolling.request.segment_minutes
-                waiting.append(symptom)
-                waits.append(
-                    f"{symptom.words} at {_clock_words(at)}: its segment is written for up to {minutes} min more"
-                )
+                waits.append(f"{seen.sentence}: its segment is written for up to {minutes} min more")
                 continue
-            caught = SymptomCaught(rolling.id, symptom.name, at, symptom.at_mono, "", error=_time_error(look))
-            await self.control.record_symptom(
-                await self._read_cores_before(node, rolling, symptom, caught, names, keep)
-            )
-        self._waiting[rolling.id] = waiting
-        return waits
-
-    async def _record_log_gap(self, rolling: RollingCapture, look: RollingStatus, since: float) -> list[str]:
-        """Record that lines of the kernel's log came between two looks of this program which neither of them read.
-
-        Returns what its first look left out: an earlier program may have read that.
-        """
-        is_first, until = rolling.id not in self._log_read, self._log_read.get(rolling.id, since)
-        begins = look.log_begins_after(until)
-        if look.stamped:
-            self._log_read[rolling.id] = look.stamped[-1][0]
-        if begins is None or (at := look.wall(begins)) is None or (before := look.wall(until)) is None:
-            return []
-        left_out = f"the kernel's log from {_clock_words(before)} to {_clock_words(at)} UTC"
-        if is_first:
-            return [f"{left_out} by this look, which reads its last {JOURNAL_LINES} lines"]
-        says = f"the kernel logged more than {JOURNAL_LINES} lines between two looks"
-        error = _time_error(look)
-        await self.control.record_symptom(SymptomCaught(rolling.id, "log-unread", at, begins, says, left_out, error))
-        return []
+            try:
+                caught = await self._read_cores_before(node, rolling, symptom, seen, names, keep)
+            except CannotRead as no:
+                caught = replace(seen, unread=one_line(no.sentence, 200))
+                if not seen.unread:  # tried once more: the ring keeps it until then
+                    mine.seen[symptom] = caught
+                    waits.append(f"{caught.sentence}: {caught.unread}")
+                    continue
+            await self.control.record_symptom(caught)
+            mine.seen.pop(symptom, None)
+        if (runs or not look.is_active) and "core-held" in rolling.request.around and mine.clock.minus_mono is not None:
+            await self._search_held_cores(node, rolling, look, keep)
+        return [*waits, *mine.unread]
 
     async def _read_cores_before(
         self,
         node: Node,
         rolling: RollingCapture,
         symptom: Symptom,
-        caught: SymptomCaught,
+        seen: SymptomCaught,
         names: Sequence[str],
         keep: Keep,
     ) -> SymptomCaught:
-        """Return a symptom with a sentence about the cores just before it, or with why that is not known."""
-        head = f"{symptom.words} at {_clock_words(caught.at)} UTC"
+        """Return a symptom with a sentence about the cores just before it. Raises: CannotRead."""
         if not names:
             return replace(
-                caught, sentence=head, unread="the ring no longer reaches back to it, or recorded nothing then"
+                seen, unread=seen.unread or "the ring no longer reaches back to it, or recorded nothing then"
             )
         between = (symptom.at_mono - BEFORE_SECONDS, symptom.at_mono + AFTER_SECONDS)
-        try:
-            held, runs = await self._read_segments(
-                node, rolling, names, between, f"{symptom.name}-{caught.at:%H%M%S}", keep
-            )
-        except CannotRead as no:
-            return replace(caught, sentence=head, unread=one_line(no.sentence, 200))
+        called = f"{symptom.name}-{seen.at:%H%M%S}"
+        held, runs = await self._read_segments(node, rolling, names, between, called, keep)
         before = [stretch for stretch in held if stretch.begins < symptom.at_mono]
         if not before:
             nobody = f"in the {BEFORE_SECONDS:.0f} s before it no process held a core in the kernel"
-            return replace(caught, sentence=f"{head}; {nobody}")
-        sentence = f"{head}; {_who_held(before[0], symptom.at_mono)}"
-        return replace(caught, sentence=sentence, sketch=await self._store_sketch(rolling, before[0], runs, sentence))
+            return replace(seen, sentence=f"{seen.sentence}; {nobody}", unread="")
+        sentence = f"{seen.sentence}; {_who_held(before[0], symptom.at_mono)}"
+        drawn = await self._store_sketch(rolling, before[0], runs, sentence)
+        return replace(seen, sentence=sentence, unread="", sketch=drawn)
 
-    async def _search_held_cores(
-        self, node: Node, rolling: RollingCapture, look: RollingStatus, keep: Keep
-    ) -> list[str]:
+    async def _search_held_cores(self, node: Node, rolling: RollingCapture, look: RollingStatus, keep: Keep) -> None:
         """Search the newly closed segments for held cores."""
-        through = self._through.setdefault(rolling.id, set())
-        waits: list[str] = []
+        segments = self._unfinished[rolling.id].segments
         for segment in look.segments:
-            if segment.ended is None or segment.name in through:
+            if segment.ended is None or segments.get(segment.name) == "":
                 continue
             try:
                 held, runs = await self._read_segments(node, rolling, [segment.name], None, segment.name, keep)
             except CannotRead as no:
-                waits.append(f"{segment.name}: {one_line(no.sentence, 160)}")
+                segments[segment.name] = one_line(no.sentence, 160)
                 continue
-            through.add(segment.name)
             for stretch in [stretch for stretch in held if stretch.seconds >= HELD_SECONDS][:_MOST_HELD]:
                 at = look.wall(stretch.begins)
                 if at is None or (await self.control.find(rolling.id)).knows("core-held", stretch.begins, stretch.core):
@@ -301,7 +334,7 @@ class RollingWatch:
                 drawn = await self._store_sketch(rolling, stretch, runs, said)
                 event = SymptomCaught(rolling.id, "core-held", at, stretch.begins, said, "", look.clock.error, drawn)
                 await self.control.record_symptom(replace(event, core=stretch.core))
-        return waits
+            segments[segment.name] = ""
 
     async def _read_segments(
         self,

@@ -268,9 +268,10 @@ def symptoms(
     Shape: `seen` are those of an earlier look, whose lines the log may have no longer.
     """
     found: list[Symptom] = []
-    for symptom in sorted((*seen, *_all_symptoms(look)), key=lambda symptom: symptom.at_mono):
+    for symptom in (*seen, *sorted(_all_symptoms(look), key=lambda symptom: symptom.at_mono)):  # as it was seen first
         is_same = any(
-            symptom.name == other.name and symptom.at_mono - other.at_mono < _SAME_SYMPTOM_SECONDS for other in found
+            symptom.name == other.name and abs(symptom.at_mono - other.at_mono) < _SAME_SYMPTOM_SECONDS
+            for other in found
         )
         if symptom.name in wanted and symptom.at_mono >= since_mono and not is_same:
             found.append(symptom)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 import subprocess
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -29,7 +30,7 @@ from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.node import Node
 from bot.extras.captures import words
 from bot.extras.captures.capture_control import RollingControl
-from bot.extras.captures.capture_fold import RollingState
+from bot.extras.captures.capture_fold import AFTER_LAST_LOOK, RollingState
 from bot.extras.captures.capture_watch import CaptureLookResult, RollingWatch
 from bot.extras.captures.events import CaptureAsked, CaptureStarting, CaptureStopping
 from bot.extras.captures.recorder_commands import CapturePaths, RollingRequest, unit_free_line
@@ -48,6 +49,7 @@ from tests.schedules.recorder import Recorder
 from tests.schedules.world import World
 
 ONE = Node("n0", "n0.example")
+SAMPLED = "\tffffffff81234567 mem_cgroup_nr_lru_pages+0x10 ([kernel.kallsyms])"
 
 
 def through(coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -287,7 +289,7 @@ def test_node_that_is_gone_does_not_keep_its_capture(stage: Stage, how: str) -> 
     stage.world.now += timedelta(days=1)
     ended = stage.seen().ended
     assert ended.because.startswith("its time was over, and its node could not be looked at (")
-    assert ended.unread == ("what came after the last look",)
+    assert ended.unread == AFTER_LAST_LOOK
     assert "if that node still exists" in ended.left
 
 
@@ -440,15 +442,121 @@ def test_what_was_never_read_of_one_that_is_over_stays_on_record_and_nothing_cau
     assert words.document(over.rolling)["waits"] == [unread]
 
 
-def test_lines_of_the_log_that_came_between_two_looks_and_were_left_out_are_on_record(stage: Stage) -> None:
-    def logged(number: int) -> None:
-        """The kernel logs so many lines, of which a look reads the last; the node's clock stands at the last."""
-        log.extend(LogLine(stage.machine.uptime + at / 1000, "oom-kill") for at in range(number))
-        stage.world.now += timedelta(seconds=60)
+class KernelLog:
+    """What the node's kernel logs, of which a look reads the last; the node's clock stands at the last line."""
 
-    log, plain, clock = list[LogLine](), stage.machine.status, WallClock(0.0, 0.001, 1.0)
-    answers: Any = stage.machine
-    answers.status = lambda: replace(plain(), lines=tuple(log[-JOURNAL_LINES:]), log_unread="", clock=clock)
+    def __init__(self, stage: Stage) -> None:
+        self.machine, self.world, self.lines = stage.machine, stage.world, list[LogLine]()
+        self.more: dict[str, Any] = {}
+        self.plain, answers = self.machine.status, cast("Any", self.machine)
+        answers.status = self.status
+
+    def status(self) -> Any:
+        said = {"log_unread": "", "clock": WallClock(0.0, 0.001, 1.0), **self.more}
+        return replace(self.plain(), lines=tuple(self.lines[-JOURNAL_LINES:]), **said)
+
+    def minute(self, number: int) -> None:
+        self.lines.extend(LogLine(self.machine.uptime + at / 1000, "oom-kill") for at in range(number))
+        self.world.now += timedelta(seconds=60)
+
+    def reset(self) -> None:
+        """The network card is reset, in a segment that is closed 40 s later."""
+        self.lines.append(LogLine(self.machine.uptime, "ena 0000:00:05.0 eth0: Trigger reset is on"))
+        self.more["segments"] = (Segment("perf.data.2026113002000000", 10**7, int(self.machine.uptime) + 40),)
+
+
+class Failing:
+    """An access to the segments' text, which fails by the errors that it is given, once by each."""
+
+    def __init__(self, access: Access, *errors: Exception) -> None:
+        self.look, self.run, self.places, self.errors = access.look, access.run, access.places, list(errors)
+        self.says = f"kubelet 7/7 [039] 950460.000000000: cycles:\n{SAMPLED}\n\n"
+
+    async def text(self, _: Node, __: Any, ___: Any, hand_on: Callable[[bytes], None]) -> None:
+        if self.errors:
+            raise self.errors.pop(0)
+        hand_on(self.says.encode())
+
+
+@pytest.mark.parametrize("fails", ["connection", "ledger", "clock", "text"])
+def test_reset_whose_look_failed_is_told_by_the_next_though_its_line_is_pushed_out(stage: Stage, fails: str) -> None:
+    log, way = KernelLog(stage), Failing(stage.access)
+    log.minute(3)
+    rolling, watch = stage.ask(), stage.watch(way)
+    through(watch.look_or_give_up(stage.known, rolling))
+    log.reset()
+    log.minute(3)
+    ledger: Any = watch.control.ledger
+    append = ledger.append
+    match fails:
+        case "connection":
+            way.errors = [ConnectionLost("The connection broke.")]
+        case "text":
+            way.errors = [CannotRead("no text of the segments came")]
+        case "clock":
+            log.more["clock"] = WallClock()
+        case _:
+            ledger.append = None  # it raises
+    with suppress(ConnectionLost, TypeError):
+        through(watch.look_or_give_up(stage.known, rolling))
+    ledger.append = append
+    log.more["clock"] = WallClock(0.0, 0.001, 1.0)
+    log.minute(JOURNAL_LINES + 60)
+    through(watch.look_or_give_up(stage.known, rolling))
+    caught = through(watch.look_or_give_up(stage.known, rolling)).rolling.caught
+    (reset,) = (each for each in caught if each.symptom != "log-unread")
+    assert "no process held a core" in reset.sentence
+
+
+def test_segment_around_a_reset_is_read_at_the_second_try_or_said_to_be_unread(stage: Stage) -> None:
+    log, way = KernelLog(stage), Failing(stage.access, *(CannotRead(f"no text: {number}") for number in range(9)))
+    log.minute(3)
+    rolling, watch = stage.ask(), stage.watch(way)
+    log.reset()
+    log.minute(3)
+    first = through(watch.look_or_give_up(stage.known, rolling))
+    assert ("no text: 0" in first.waits[0], first.rolling.caught) == (True, ())
+    second = through(watch.look_or_give_up(stage.known, rolling))
+    assert ([each.unread for each in second.rolling.caught], second.waits) == (["no text: 1"], ())
+
+
+@pytest.mark.parametrize("how", ["reboots", "leaves"])
+def test_what_was_seen_and_not_finished_is_on_record_where_the_ring_is_lost(stage: Stage, how: str) -> None:
+    log = KernelLog(stage)
+    rolling, watch = stage.ask(), stage.watch()
+    log.reset()
+    log.more["segments"] = ()
+    log.minute(0)
+    assert "its segment is written" in through(watch.look_or_give_up(stage.known, rolling)).waits[0]
+    log.lines.clear()
+    log.more["log_unread"] = "sudo: a password is required"
+    (waiting, unread) = through(watch.look_or_give_up(stage.known, rolling)).waits
+    assert "reset at" in waiting
+    if how == "reboots":
+        stage.machine.reboot()
+    else:
+        stage.machine.leave()
+        stage.world.now += timedelta(days=2)
+    over = through(watch.look_or_give_up(stage.known, stage.find())).rolling
+    assert [(each.symptom, each.unread) for each in over.caught] == [("nic-reset", "its segment was lost")]
+    assert over.ended.unread == (unread, *AFTER_LAST_LOOK)
+
+
+def test_what_the_first_look_of_a_program_left_out_is_said_until_the_end(stage: Stage) -> None:
+    log = KernelLog(stage)
+    rolling = stage.ask()
+    log.minute(500)
+    watch = stage.watch()
+    (says,) = through(watch.look_or_give_up(stage.known, rolling)).waits
+    assert "by this program, which reads its last 200 lines" in says
+    log.minute(3)
+    assert through(watch.look_or_give_up(stage.known, rolling)).waits == (says,)
+    assert through(watch.stopped(stage.known, rolling, "terminal:ann")).rolling.ended.unread == (says,)
+
+
+def test_lines_of_the_log_that_came_between_two_looks_and_were_left_out_are_on_record(stage: Stage) -> None:
+    log = KernelLog(stage)
+    logged = log.minute
     logged(500)
     rolling, watch = stage.ask(), stage.watch()
 
@@ -459,7 +567,8 @@ def test_lines_of_the_log_that_came_between_two_looks_and_were_left_out_are_on_r
     for number in (0, JOURNAL_LINES - 1, 10):
         logged(number)
         assert (looked(watch).waits, stage.find().caught) == ((), ())
-    log.append(LogLine(stage.machine.uptime, "ena 0000:00:05.0 eth0: Trigger reset is on"))
+    log.reset()
+    log.more["segments"] = ()
     assert "its segment is written" in looked(watch).waits[0]
     logged(JOURNAL_LINES + 60)
     (gap,) = looked(watch).rolling.caught
@@ -480,9 +589,8 @@ def test_segment_that_cannot_be_read_is_tried_once_more_before_its_ring_is_remov
             tried.extend(names)
             raise CannotRead("no text of the segments came (sudo: timed out)")
 
-    tried, plain, segment = list[str](), stage.machine.status, "perf.data.2026113002000000"
-    last: Any = stage.machine
-    last.status = lambda: replace(plain(), segments=(Segment(segment, 10**7, 1000),), log_unread="")
+    tried, segment = list[str](), "perf.data.2026113002000000"
+    KernelLog(stage).more["segments"] = (Segment(segment, 10**7, 1000),)
     access = Starved(stage.access)
     request = RollingRequest(1, 2, ("core-held",))
     through(stage.watch(access).control.ask(ONE, request, "terminal:ann"))
