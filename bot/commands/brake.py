@@ -90,10 +90,9 @@ def _print_brake(arguments: argparse.Namespace, pulled: Entry | None, was_there:
     place = ledger_words(database_url(arguments.environ))
     why = f"no bot serves at {place} just now" if was_there else f"there was no ledger at {place}, so no bot uses it"
     sys.stdout.flush()
-    print(
-        f"zombie: {why}. A bot with another ledger has another brake: name that ledger with ZOMBIE_DATABASE_URL or "
-        "ZOMBIE_STATE_DIR.",
-        file=sys.stderr,
+    options.print_remark(
+        f"{why}. A bot with another ledger has another brake: name that ledger with ZOMBIE_DATABASE_URL or "
+        "ZOMBIE_STATE_DIR."
     )
 
 
@@ -107,4 +106,4 @@ def _warn_where_nobody_may_release_it(arguments: argparse.Namespace) -> None:
         return
     if not named:
         said = 'nobody may release it yet. Name an approver in zombie.toml: [policy] terminal_approvers = ["NAME"]'
-        print(f"zombie: {said}", file=sys.stderr)
+        options.print_remark(said)

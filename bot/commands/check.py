@@ -147,7 +147,7 @@ def _record_cases(arguments: argparse.Namespace, what: Check) -> int:
     try:
         asyncio.run(recorded())
     except KeyboardInterrupt:
-        print(f"zombie: interrupted, {len(verdicts)} of {len(what.nodes)} nodes were recorded", file=sys.stderr)
+        options.print_remark(f"interrupted, {len(verdicts)} of {len(what.nodes)} nodes were recorded")
         return 130
     finally:
         if stream is not None:
@@ -181,7 +181,7 @@ def _judge_nodes(arguments: argparse.Namespace, what: Check, database: Database 
     try:
         run_shared(several, evaluate, check_nodes)
     except KeyboardInterrupt:
-        print(f"zombie: interrupted, {len(verdicts)} of {len(what.nodes)} nodes were judged", file=sys.stderr)
+        options.print_remark(f"interrupted, {len(verdicts)} of {len(what.nodes)} nodes were judged")
         return 130
     finally:
         _record_and_print(arguments, what, verdicts, database, stream)
@@ -271,7 +271,7 @@ def _prepare_concurrency(nodes: Sequence[Node], settings: Settings) -> int:
     wanted = min(settings.parallel or AT_ONCE, len(nodes))
     collect_garbage_less_often(len(nodes))
     if (room := raise_file_limit(wanted)) < wanted and settings.parallel is not None:
-        print(f"zombie: only {room} nodes at once: the limit of open files (ulimit -n) allows no more", file=sys.stderr)
+        options.print_remark(f"only {room} nodes at once: the limit of open files (ulimit -n) allows no more")
     return max(1, min(room, wanted))
 
 
@@ -308,7 +308,7 @@ def _load_extra_readers(arguments: argparse.Namespace, database: Database | None
     from bot.seats import loaded
 
     def log(event: str, **fields: object) -> None:
-        print(f"zombie: {event.replace('_', ' ')}: {fields.get('error', '')}", file=sys.stderr)
+        options.print_remark(f"{event.replace('_', ' ')}: {fields.get('error', '')}")
 
     settings, names = options.settings(arguments), [extra.reads_more_alone for extra in arguments.extras.serving]
     return [loaded(name)(database, settings, log) for name in names if name]
@@ -342,7 +342,7 @@ def _earlier_counts(counts: StoredCounts | None, node: str) -> EarlierCounts:
     try:
         return counts.looks(node) if counts is not None else {}
     except LedgerError as no:
-        print(f"zombie: what was counted on {node} cannot be read: {no.sentence}", file=sys.stderr)
+        options.print_remark(f"what was counted on {node} cannot be read: {no.sentence}")
         return {}
 
 
@@ -374,7 +374,7 @@ def _record_and_print(
             from bot.app.machines import shared_machine_words
 
             for remark in shared_machine_words(verdicts):
-                print(f"zombie: {remark}", file=sys.stderr)
+                options.print_remark(remark)
 
 
 def _record_incidents(

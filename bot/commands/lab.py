@@ -120,7 +120,7 @@ def run_prove(arguments: argparse.Namespace) -> int:
     try:
         return 1 if prove(whole, table, arguments.again, arguments.environ) else 0
     except KeyboardInterrupt:
-        print("zombie: interrupted; what is proven stands, and the same command goes on.", file=sys.stderr)
+        options.print_remark("interrupted; what is proven stands, and the same command goes on.")
         raise
 
 

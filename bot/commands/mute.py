@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -187,7 +186,7 @@ def _matching_nodes_words(arguments: argparse.Namespace, settings: Settings, sel
     from bot.domain.mute import Mute
 
     if settings.inventory is None:
-        print("zombie: no inventory is set, so the matching nodes are not known", file=sys.stderr)
+        options.print_remark("no inventory is set, so the matching nodes are not known")
         return ""
     inventory = options.inventory(arguments, settings)
     mute = Mute(arguments.cause, selector, until, "")

@@ -192,9 +192,9 @@ def library(settings: Settings) -> Library:
 
     found = library(settings.playbooks, settings.playbook)
     for fault in dict.fromkeys(map(str, found.left_out.values())):
-        print(f"zombie: {fault}\n        This playbook is left out.", file=sys.stderr)
+        print_remark(f"{fault}\n        This playbook is left out.")
     for fault in found.rules_left_out.values():
-        print(f"zombie: {fault}\n        It is left out, and undecided on every node.", file=sys.stderr)
+        print_remark(f"{fault}\n        It is left out, and undecided on every node.")
     return found
 
 

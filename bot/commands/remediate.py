@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             incident = asyncio.run(_decide_and_execute(parts, stores.ledger, arguments, approval))
         except (KeyboardInterrupt, BrokenPipeError):  # Ctrl-C; the reader of the output left, as in `… | head`
-            print(f"zombie: interrupted; a running `zombie serve` goes on with {arguments.id}.", file=sys.stderr)
+            options.print_remark(f"interrupted; a running `zombie serve` goes on with {arguments.id}.")
             again = f"Without one: the same command again, in {_SILENT.total_seconds():g} s if it had begun."
             print(f"        {again}", file=sys.stderr)
             raise
@@ -166,7 +166,7 @@ async def _advance_and_print(parts: Acting, incident_id: str, shown: int) -> Inc
             again = await parts.remediation.advance(incident_id)
             incident = await print_new_entries(parts.responder.record, incident_id, shown)
         except LedgerUnavailable as error:
-            print(f"zombie: {error.sentence}", file=sys.stderr)
+            options.print_remark(error.sentence)
             await asyncio.sleep(1)
             continue
         shown = incident.seq

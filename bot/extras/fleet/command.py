@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
             asyncio.run(_ask_nodes(what, options.redraws(arguments), None if arguments.json else shown))
         except KeyboardInterrupt:
             interrupted = True
-            print(f"zombie: interrupted, {len(what.answers)} of {len(what.nodes)} nodes are done", file=sys.stderr)
+            options.print_remark(f"interrupted, {len(what.answers)} of {len(what.nodes)} nodes are done")
     finally:
         if arguments.json:
             print(options.as_json(fleet_body(what.report, verdicts=what.sweep.is_full)))

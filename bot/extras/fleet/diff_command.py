@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 from typing import TYPE_CHECKING
 
 from bot.commands import options
@@ -67,11 +66,11 @@ def run(arguments: argparse.Namespace) -> int:
         asyncio.run(what.run(lambda answer: None))
     except KeyboardInterrupt:
         done = f"{len(what.answers)} of {len(what.nodes)} nodes were read"
-        print(f"zombie: interrupted, {done}; nothing was compared, and nothing changed on any of them", file=sys.stderr)
+        options.print_remark(f"interrupted, {done}; nothing was compared, and nothing changed on any of them")
         return 130
     comparison: Comparison = what.comparison(here)
     if not comparison.here:
-        print(f"zombie: {comparison.left_out[0].because}", file=sys.stderr)
+        options.print_remark(comparison.left_out[0].because)
         return 4
     text = difference_text(comparison, options.width(), full=arguments.full)
     options.print_result(arguments, difference_body(comparison), text)

@@ -251,7 +251,7 @@ def _run_nodes(arguments: argparse.Namespace, selection: Selection) -> int:
             print(_node_text(found), end="", flush=True)
 
     if sys.stderr.isatty():
-        print(f"zombie: recording for {request.seconds} s", file=sys.stderr)
+        options.print_remark(f"recording for {request.seconds} s")
     found = asyncio.run(profile_nodes(nodes, what, arguments.environ, heard))
     if arguments.json:
         nodes_said = [node.document() for node in found]

@@ -153,7 +153,7 @@ def _show(words: list[str], arguments: argparse.Namespace) -> int:
             try:
                 every += [wave] if (wave := waves.find.now(name)) is not None else []
             except (UnreadableEntry, ImpossibleEvent) as no:  # a newer program wrote it: the others are listed
-                print(f"zombie: {name}: {no.sentence}", file=sys.stderr)
+                options.print_remark(f"{name}: {no.sentence}")
     every.sort(key=lambda wave: wave.opened_at, reverse=True)
     text = "\n".join(map(wave_headline, every)) or "No waves."
     options.print_result(arguments, {"waves": [wave_body(wave) for wave in every]}, text)
@@ -176,7 +176,7 @@ async def _start_wave(parts: WaveParts, words: list[str], arguments: argparse.Na
     try:
         wave = await start_wave(parts, request, nodes, playbook, _print_verdict)
     except asyncio.CancelledError:  # by Ctrl-C
-        print("zombie: interrupted; nothing was done on any node, and no wave proposed that", file=sys.stderr)
+        options.print_remark("interrupted; nothing was done on any node, and no wave proposed that")
         print(options.as_typed_here(arguments, "        `zombie wave` does not list."), file=sys.stderr)
         raise
     plans = await _plans(parts, wave)
