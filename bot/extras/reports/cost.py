@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.domain.events import (
@@ -25,50 +24,20 @@ from bot.extras.reports.report_data import ReportData
 _COUNT = re.compile(r"\d{1,4}(\.\d{1,3})?\Z", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What an incident cost, from its first entry to its end, or until now while it is open.
+def cost_words(data: ReportData) -> str:
+    """Return what an incident cost, from its first entry to its end, or until now while it is open.
 
-    Shape: `gpus` is None where no label says how many the node has; `gpus_unknown_because` then says why.
+    Example: "90.0 node-minutes, 12.00 GPU-hours (8 GPUs by the label gpus)."
     """
-
-    lasted: timedelta
-    gpus: float | None
-    gpus_unknown_because: str = ""
-
-    @property
-    def node_minutes(self) -> float:
-        """Minutes of a node."""
-        return self.lasted / timedelta(minutes=1)
-
-    @property
-    def gpu_hours(self) -> float | None:
-        """Hours of a GPU; None where the number of GPUs is not known."""
-        return None if self.gpus is None else self.gpus * (self.lasted / timedelta(hours=1))
-
-    @property
-    def words(self) -> str:
-        """The cost as a sentence.
-
-        Example:
-        >>> Cost(timedelta(minutes=90), 8).words
-        '90.0 node-minutes, 12.00 GPU-hours (8 GPUs by the label gpus).'
-        """
-        minutes = f"{self.node_minutes:,.1f} node-minutes"
-        if self.gpu_hours is None:
-            return f"{minutes}; {self.gpus_unknown_because}"
-        return f"{minutes}, {self.gpu_hours:,.2f} GPU-hours ({self.gpus:g} GPUs by the label {GPUS_LABEL})."
-
-
-def cost_of(data: ReportData) -> Cost:
-    """Return what an incident cost."""
     lasted = max(timedelta(0), (data.ended_at or data.made_at) - data.incident.opened_at)
-    label = data.labels.get(GPUS_LABEL)
+    minutes, label = f"{lasted / timedelta(minutes=1):,.1f} node-minutes", data.labels.get(GPUS_LABEL)
     if label is None:
-        return Cost(lasted, None, f"GPU-hours are not known: the node has no label {GPUS_LABEL}.")
+        return f"{minutes}; GPU-hours are not known: the node has no label {GPUS_LABEL}."
     if _COUNT.match(label) is None:
-        return Cost(lasted, None, f"GPU-hours are not known: the label {GPUS_LABEL} is {one_line(label, 40)!r}.")
-    return Cost(lasted, float(label))
+        return f"{minutes}; GPU-hours are not known: the label {GPUS_LABEL} is {one_line(label, 40)!r}."
+    gpus = float(label)
+    hours = gpus * (lasted / timedelta(hours=1))
+    return f"{minutes}, {hours:,.2f} GPU-hours ({gpus:g} GPUs by the label {GPUS_LABEL})."
 
 
 def spans(data: ReportData) -> Iterator[tuple[str, datetime, datetime]]:

@@ -11,7 +11,7 @@ from bot.domain.events import Approved, Endorsed, SampleTaken, StepFailed, StepV
 from bot.domain.incident import Decision
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
-from bot.extras.reports.cost import cost_of, spans
+from bot.extras.reports.cost import cost_words, spans
 from bot.extras.reports.parts import Grid, Point, Points, ReportPart, Section, cells, paragraph
 from bot.extras.reports.report_data import ReportData
 from bot.view.context import ViewContext
@@ -75,20 +75,21 @@ def impact(data: ReportData, view: IncidentView) -> Section:
     if view.plan is not None and (did := "; then ".join(step.impact for record, step in steps if record.may_have_run)):
         parts.append(paragraph(f"What the plan did: {did}."))
         parts += [Points(tuple(Point(line) for line in view.plan.moves))] if view.plan.moves else []
-    parts += cost(data).parts
+    parts += cost(data)
     if data.others:
         parts.append(paragraph(f"From the same alert, each with its own report: {', '.join(data.others)}."))
     return Section("Impact", tuple(parts))
 
 
-def cost(data: ReportData) -> Section:
+def cost(data: ReportData) -> Iterator[ReportPart]:
     """Node-minutes and GPU-hours, and where the time went."""
-    counted = cost_of(data)
-    rows = tuple(
+    yield paragraph(cost_words(data))
+    if data.ended_at is None:
+        yield paragraph("Counted until this report was made.")
+    rows = (
         ((what,), (Instant(since, exact=True),), (span_words(until - since),)) for what, since, until in spans(data)
     )
-    open_ = () if data.ended_at is not None else (paragraph("Counted until this report was made."),)
-    return Section("What it cost", (paragraph(counted.words), *open_, Grid(("what", "from", "for"), rows)))
+    yield Grid(("what", "from", "for"), tuple(rows))
 
 
 def evidence(data: ReportData, view: IncidentView) -> Section:
