@@ -153,7 +153,7 @@ def chat_handlers(bot: Bot) -> ChatHandlers:
         notices=bot.notices,
         log=log,
         askers=askers,
-        picker=bot.alerts,
+        pick=bot.alerts.pick,
         opener=CheckOpener(requests, bot.cards, bot.playbooks.get().name),
         chat_requests=stores.chat_requests,
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 from bot.chat.cards import ChatCards, CheckOpener
 from bot.chat.clicks import UNKNOWN_BUTTON, Click
@@ -42,14 +42,10 @@ from bot.response.incident_record import note_refusal
 TOLD = (Refused, UsageError, LedgerError)  # why something is not done, as people are told
 # Its connection may have broken between a commit and the answer: then it is on record all the same.
 NOT_WRITTEN = "The ledger cannot be used now. Unless the card says otherwise once it can, nothing was decided."
+# Records which node an incident's alert means, as a person says. Raises: InventoryError, UnknownIncident,
+# ImpossibleEvent, LedgerError.
+PickNode: TypeAlias = Callable[[str, str, str], Awaitable[object]]
 PULL_SECONDS = 2.0  # how long a chat is asked whether a person may pull the brake; without an answer they may
-
-
-class NodePicker(Protocol):
-    """Records which node an alert means, as a person says."""
-
-    async def pick(self, incident_id: str, node: str, by: str, /) -> object:
-        """Record it. Raises: InventoryError, UnknownIncident, ImpossibleEvent, LedgerError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +67,7 @@ class ChatContext:
     log: Log
     askers: CheckPermissions
     chat_requests: ChatRequestStore
-    picker: NodePicker
+    pick: PickNode
     opener: CheckOpener
 
     async def find(self, incident_id: str) -> Incident:

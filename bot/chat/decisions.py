@@ -104,7 +104,7 @@ class CardRequests:
         if click.value not in options_of(incident):
             raise NothingProposed(UNKNOWN_BUTTON)
         await self.context.askers.admit(click.person)
-        await self.context.picker.pick(incident.id, click.value, click.person.by)
+        await self.context.pick(incident.id, click.value, click.person.by)
         self.context.notices.decided(incident.id)
 
     async def report(self, click: Click) -> None:

@@ -113,7 +113,7 @@ def desk(
         log=log,
         notices=work,
         known=Names(names),
-        alerts=None,
+        alerts=SimpleNamespace(pick=None),
         pagerduty=None,
         seated=lambda seat, context: chats(context),
     )
