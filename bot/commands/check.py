@@ -8,7 +8,6 @@ import contextlib
 import functools
 import sys
 from collections.abc import Mapping, MutableMapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -122,30 +121,20 @@ def run(arguments: argparse.Namespace) -> int:
 def _record_cases(arguments: argparse.Namespace, what: Check) -> int:
     """Write each node's case as its verdict comes, and print its path; with --json print the verdicts."""
     from bot.app.cases import Recording
-    from bot.app.check import exit_status, judge_each, without_details
-    from bot.app.terminal_progress import shown_progress
+    from bot.app.check import exit_status, without_details
     from bot.domain.verdict import Status
 
     recording = Recording(what, arguments.record, judges=arguments.json)
     verdicts: list[Verdict] = []
     stream, evaluate = _json_stream(arguments, what), _evaluator(arguments, recording.check)
 
-    async def recorded() -> None:
-        async with shown_progress(len(what.nodes)) as (heard, clear), _writing(stream):
-
-            async def judge(node: Node) -> None:
-                evaluated = await evaluate(node, {}, heard)
-                path = recording.keep(evaluated.verdict)
-                if stream is not None:
-                    stream.add(node.name, evaluated.text)
-                verdicts.append(without_details(evaluated.verdict))
-                clear()
-                print(path, file=sys.stderr if arguments.json else sys.stdout, flush=True)
-
-            await judge_each(recording.check, judge)
+    def keep(verdict: Verdict) -> None:
+        path = recording.keep(verdict)
+        verdicts.append(without_details(verdict))
+        print(path, file=sys.stderr if arguments.json else sys.stdout, flush=True)
 
     try:
-        asyncio.run(recorded())
+        asyncio.run(_check_nodes(recording.check, stream, evaluate, keep))
     except KeyboardInterrupt:
         options.print_remark(f"interrupted, {len(verdicts)} of {len(what.nodes)} nodes were recorded")
         return 130
@@ -173,8 +162,9 @@ def _judge_nodes(arguments: argparse.Namespace, what: Check, database: Database 
     evaluate = _evaluator(arguments, what, beside, processes=several + 1)
 
     async def check_nodes(ask: Asks[EarlierCounts, EvaluatedNode]) -> None:
+        keep = _verdict_keeper(arguments, len(what.nodes) > 1, verdicts)
         with open_record.counts(arguments.environ) if stream is not None else contextlib.nullcontext() as counts:
-            await _check_nodes(arguments, what, stream, verdicts, counts, ask)
+            await _check_nodes(what, stream, ask, keep, counts, writes=not arguments.open)
         for each in beside:
             await each.close()
 
@@ -230,11 +220,6 @@ def _json_stream(arguments: argparse.Namespace, what: Check) -> DocumentStream |
     return DocumentStream([node.name for node in what.nodes], sys.stdout)
 
 
-def _writing(stream: DocumentStream | None, opens: bool = False) -> AbstractAsyncContextManager[None]:
-    """Write while nodes are read; with --open a node's document waits for its incident."""
-    return contextlib.nullcontext() if stream is None or opens else stream.writing()
-
-
 def _check_of(arguments: argparse.Namespace) -> Check:
     from bot.app.check import Check, triage_of
     from bot.app.factories import local_transport, ssh_transport, this_machine
@@ -276,27 +261,29 @@ def _prepare_concurrency(nodes: Sequence[Node], settings: Settings) -> int:
 
 
 async def _check_nodes(
-    arguments: argparse.Namespace,
     what: Check,
     stream: DocumentStream | None,
-    verdicts: list[Verdict],
-    counts: StoredCounts | None,
     ask: Asks[EarlierCounts, EvaluatedNode],
+    keep: HearsVerdict,
+    counts: StoredCounts | None = None,
+    writes: bool = True,
 ) -> None:
+    """Check the nodes; `keep` gets each verdict as it comes.
+
+    `writes`: JSON is written while nodes are read; with --open a node's document waits for its incident.
+    """
     from bot.app.check import judge_each
     from bot.app.terminal_progress import shown_progress
 
-    tell = None if stream is not None else _verdict_printer(arguments, len(what.nodes) > 1)
-    async with shown_progress(len(what.nodes)) as (heard, clear), _writing(stream, arguments.open):
+    writing = stream.writing() if stream is not None and writes else contextlib.nullcontext()
+    async with shown_progress(len(what.nodes)) as (heard, clear), writing:
 
         async def judge(node: Node) -> None:
             evaluated = await ask(node, _earlier_counts(counts, node.name), heard)
-            verdicts.append(evaluated.verdict)
+            clear()
+            keep(evaluated.verdict)
             if stream is not None:
                 stream.add(node.name, evaluated.text)
-            if tell is not None:
-                clear()
-                tell(evaluated.verdict)
 
         await judge_each(what, judge)
 
@@ -314,11 +301,13 @@ def _load_extra_readers(arguments: argparse.Namespace, database: Database | None
     return [loaded(name)(database, settings, log) for name in names if name]
 
 
-def _verdict_printer(arguments: argparse.Namespace, several: bool) -> HearsVerdict:
-    """Return what prints a verdict as it comes; its words are loaded only when used.
+def _verdict_keeper(arguments: argparse.Namespace, several: bool, verdicts: list[Verdict]) -> HearsVerdict:
+    """Return what keeps a verdict as it comes, and prints it unless JSON is; its words are loaded only when used.
 
     Of several nodes the table is complete at the end; on a terminal the progress names those that are sick so far.
     """
+    if arguments.json:
+        return verdicts.append
     from bot.surfaces.verdict_brief import verdict_brief
     from bot.surfaces.verdict_text import headline, verdict_text
 
@@ -326,13 +315,14 @@ def _verdict_printer(arguments: argparse.Namespace, several: bool) -> HearsVerdi
     may_open = not (arguments.open or arguments.local)
     text = verdict_text if arguments.full else functools.partial(verdict_brief, proposes=may_open)
 
-    def tell(verdict: Verdict) -> None:
+    def keep(verdict: Verdict) -> None:
+        verdicts.append(verdict)
         if not several:
             print(text(verdict, options.width(), colour, words), end="", flush=True)
         elif verdict.status.value != "healthy" and not draws:
             print(headline(verdict), file=sys.stderr, flush=True)
 
-    return tell
+    return keep
 
 
 def _earlier_counts(counts: StoredCounts | None, node: str) -> EarlierCounts:
