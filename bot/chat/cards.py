@@ -266,14 +266,12 @@ class ChatCards:
                 await self._announce_return(name, board)
         of_many = is_alarm(incident.alert) and len(board.group) > FEW
         if not (of_many and verdict.is_ordinary):
-            of_several = len(board.group) > 1
-            fits = self._poster.chat.fits
-            blocks = details(verdict, incident.id, fits, of_several=of_several)
-            for reply in blocks:
+            draw = partial(details, verdict, incident.id, self._poster.chat.fits, of_several=len(board.group) > 1)
+            replies = draw()
+            for reply in replies:
                 await self._poster.enqueue(name, reply.part, board.spot, reply.message, under=CARD)
             if self.why is not None and len(board.group) <= FEW:
-                again = partial(details, verdict, incident.id, fits, of_several=of_several)
-                self.why.begin(name, board.spot, verdict, blocks, again)
+                self.why.begin(name, board.spot, verdict, replies, draw)
 
     def ended(self, incident: Incident) -> None:
         """Release a card once none of its nodes is being read."""
