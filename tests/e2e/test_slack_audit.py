@@ -96,14 +96,3 @@ async def test_nothing_to_compare_with_is_not_called_whole(tmp_path: Path) -> No
         assert "heads in Slack: 0 compared" in out
         assert "not read in Slack: C0GENERAL1 (not_in_channel)" in out
         assert "not all of it was compared" in err
-
-
-async def test_one_yes_to_two_nodes_is_one_reply(tmp_path: Path) -> None:
-    async with workspace() as slack, acting_team(slack, tmp_path) as team:
-        offer = await team.proposed("node-1", "node-2")
-        team.run_plans = False
-        await team.decides(BOB, offer)
-        await team.idle()
-        (said,) = await slack.until(lambda: slack.thread(offer)[1:], what="the reply to the yes")
-        assert said.text.startswith(f"<@{BOB}> said yes to node-")
-        assert said.user != BOB

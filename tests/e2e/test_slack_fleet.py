@@ -86,33 +86,6 @@ async def test_who_else_leads_from_a_card_to_the_table_to_the_difference_and_to_
         assert not {line["event"] for line in bot.lines} & broken
 
 
-async def test_command_answers_with_one_card_and_what_is_wrong_is_told_in_private(tmp_path: Path) -> None:
-    async with workspace() as slack, site(tmp_path, FLEET, POLICY) as here:
-        slack.faults.error("chat.update", "invalid_blocks")  # a workspace that knows no data table
-        bot = await serving(slack, here)
-        await slack.say("alice", "oncall-gpu", f"/zombie fleet role=gpu —cause {LEAK}")
-        told = await said(slack, "3 of 8 nodes have", block="table")
-        assert sorted(row[0] for row in table(told, "table")[1:]) == sorted(SICK)
-        assert len(ours(slack)) == 1
-
-        for typed, sentence in (
-            ("/zombie fleet role=cpu", "role is gpu"),
-            ("/zombie fleet", "Which nodes?"),
-            ("/zombie fleet role=gpu --cause leaked", LEAK),
-            ("/zombie check gpu-9*", "Near it are"),
-        ):
-            await slack.say("alice", "oncall-gpu", typed)
-            await slack.until(
-                lambda sentence=sentence: [  # type: ignore[misc]
-                    one for one in slack.messages("oncall-gpu", "alice") if one.only_for and sentence in one.text
-                ],
-                what=sentence,
-            )
-        await slack.say("alice", "oncall-gpu", "/zombie check gpu-1b-*")
-        await said(slack, "5 nodes: 5 healthy")
-        assert await bot.end() == 0
-
-
 async def test_running_sweep_can_be_stopped_and_a_restart_carries_one_on_under_its_card(tmp_path: Path) -> None:
     silent = {"gpu-1c-0": (BUSY, Fault.SILENT)}
     async with workspace() as slack, site(tmp_path, {**SICK, **silent}, POLICY) as here:
@@ -136,20 +109,40 @@ async def test_running_sweep_can_be_stopped_and_a_restart_carries_one_on_under_i
         assert again.logged("sweep_carried_on") is not None
 
 
-async def test_a_sweep_by_the_clock_tells_its_channel_what_is_new_and_nothing_twice(tmp_path: Path) -> None:
-    async with workspace() as slack:
-        channel = "C0ONCALL01"
-        sweep = f'[[sweep]]\nevery = "31d"\nselect = "role=gpu"\ncause = "{LEAK}"\nchannel = "{channel}"\n'
-        async with site(tmp_path, FLEET, POLICY + sweep) as here:
-            bot = await serving(slack, here)
-            told = await said(slack, "Sweep of role=gpu: 3 new.")
-            assert f"new: {LEAK}" in json.dumps(told.blocks)
-            assert await bot.end() == 0
-            again = await serving(slack, here)
-            await slack.say("alice", "oncall-gpu", f"/zombie fleet role=gpu --cause {LEAK}")
-            await said(slack, f"3 of 8 nodes have {LEAK}", block="data_table")
-            assert sum("Sweep of" in message.text for message in everywhere(slack)) == 1
-            assert await again.end() == 0
+async def test_sweep_by_the_clock_tells_what_is_new_once_and_a_command_has_one_card(
+    tmp_path: Path,
+) -> None:
+    sweep = f'[[sweep]]\nevery = "31d"\nselect = "role=gpu"\ncause = "{LEAK}"\nchannel = "C0ONCALL01"\n'
+    async with workspace() as slack, site(tmp_path, FLEET, POLICY + sweep) as here:
+        bot = await serving(slack, here)
+        new = await said(slack, "Sweep of role=gpu: 3 new.")
+        assert f"new: {LEAK}" in json.dumps(new.blocks)
+        assert await bot.end() == 0
+
+        again = await serving(slack, here)
+        slack.faults.error("chat.update", "invalid_blocks")  # a workspace that knows no data table
+        await slack.say("alice", "oncall-gpu", f"/zombie fleet role=gpu —cause {LEAK}")
+        told = await said(slack, f"3 of 8 nodes have {LEAK}", block="table")
+        assert sorted(row[0] for row in table(told, "table")[1:]) == sorted(SICK)
+        assert [message.ts for message in ours(slack)] == [new.ts, told.ts]
+
+        for typed, sentence in (
+            ("/zombie fleet role=cpu", "role is gpu"),
+            ("/zombie fleet", "Which nodes?"),
+            ("/zombie fleet role=gpu --cause leaked", LEAK),
+            ("/zombie check gpu-9*", "Near it are"),
+        ):
+            await slack.say("alice", "oncall-gpu", typed)
+            await slack.until(
+                lambda sentence=sentence: [  # type: ignore[misc]
+                    one for one in slack.messages("oncall-gpu", "alice") if one.only_for and sentence in one.text
+                ],
+                what=sentence,
+            )
+        await slack.say("alice", "oncall-gpu", "/zombie check gpu-1b-*")
+        await said(slack, "5 nodes: 5 healthy")
+        assert sum("Sweep of" in message.text for message in everywhere(slack)) == 1
+        assert await again.end() == 0
 
 
 # --- a wave: from *Plan* on a fleet's card to its closing words

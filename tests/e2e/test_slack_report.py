@@ -36,9 +36,16 @@ def has_button(card: Message) -> bool:
     return '"report"' in json.dumps(card.blocks)
 
 
-async def cured(slack: SlackWorkspace, team: ActingTeam) -> Message:
+async def cured(team: ActingTeam) -> Message:
     await team.decides("bob", await team.proposed("node-1"))
     return await team.card("Resolved: node-1")
+
+
+async def declined(team: ActingTeam) -> Message:
+    await team.decides("bob", await team.proposed("node-1"), "decline", "the job has to finish")
+    card = await team.card("Declined: node-1")
+    await team.idle()
+    return card
 
 
 async def test_report_stands_in_the_thread_once_it_is_over(tmp_path: Path) -> None:
@@ -63,9 +70,7 @@ async def test_report_stands_in_the_thread_once_it_is_over(tmp_path: Path) -> No
 
 async def test_button_brings_the_report_of_what_ended_with_nothing_done(tmp_path: Path) -> None:
     async with workspace() as slack, acting_team(slack, tmp_path, reports=True) as team:
-        await team.decides("bob", await team.proposed("node-1"), "decline", "the job has to finish")
-        card = await team.card("Declined: node-1")
-        await team.idle()
+        card = await declined(team)
         assert not attached(slack, card), "nobody asked for it"
         await slack.click("alice", card, "report")
         await team.told("alice", "The report comes into this card's thread.")
@@ -77,7 +82,7 @@ async def test_without_the_scope_a_sentence_says_how_it_is_written(tmp_path: Pat
         workspace(scopes=DEFAULT_SCOPES - {"files:write"}) as slack,
         acting_team(slack, tmp_path, reports=True) as team,
     ):
-        card = await cured(slack, team)
+        card = await cured(team)
         said = await slack.until(
             lambda: next((one for one in slack.thread(card) if "The report is not here" in one.text), None),
             what="the sentence",
@@ -90,8 +95,7 @@ async def test_without_the_scope_a_sentence_says_how_it_is_written(tmp_path: Pat
 async def test_bot_that_sends_none_names_the_command_and_without_the_extra_says_that_it_cannot(tmp_path: Path) -> None:
     async with workspace() as slack:
         async with acting_team(slack, tmp_path) as team:
-            card = await cured(slack, team)
-            await team.idle()
+            card = await declined(team)
             assert has_button(card)
             await slack.click("alice", card, "report")
             await team.told("alice", "To write the report: zombie report ")
