@@ -31,6 +31,7 @@ ENDS_WITHIN = timedelta(minutes=5)  # after its time: `timeout` and systemd end 
 LOST_AFTER = timedelta(days=1)  # after its time, without an answer of its node
 LED_TO = timedelta(minutes=30)  # a symptom this long before an alert may be its cause
 WAITED_FOR_A_YES = "it waited for another person's yes, which captures no longer need: ask for it again"
+LOG_UNREAD = "log-unread"  # in place of a symptom: lines of the kernel's log that no look read
 AFTER_LAST_LOOK = ("what came after the last look, or was not finished by then",)
 NEVER_BEGAN = "its program ended before it began, so nothing was started"
 
@@ -77,6 +78,16 @@ class RollingCapture:
     def until(self) -> datetime | None:
         """When it ends by itself; None before it was started."""
         return None if self.started_at is None else self.started_at + self.request.lasts
+
+    @property
+    def found(self) -> Sequence[SymptomCaught]:
+        """What was caught, without what is missing."""
+        return [each for each in self.caught if each.symptom != LOG_UNREAD]
+
+    @property
+    def gaps(self) -> Sequence[SymptomCaught]:
+        """The parts of the kernel's log that no look read: a node that logs a lot has one for each look."""
+        return [each for each in self.caught if each.symptom == LOG_UNREAD]
 
     def knows(self, symptom: str, at_mono: float, core: int = -1) -> bool:
         """True when this symptom was caught before: several programs may see it, each with its own clock error."""

@@ -23,7 +23,7 @@ from bot.domain.errors import (
 from bot.domain.node import Node
 from bot.domain.safe_text import listed, one_line
 from bot.extras.captures.capture_control import RollingControl, check_same_machine, is_recorder_of, is_start_settled
-from bot.extras.captures.capture_fold import AFTER_LAST_LOOK, RollingCapture
+from bot.extras.captures.capture_fold import AFTER_LAST_LOOK, LOG_UNREAD, RollingCapture
 from bot.extras.captures.events import SymptomCaught
 from bot.extras.captures.held_cores import HELD_SECONDS, HeldCoreFinder, HeldStretch
 from bot.extras.captures.ring_access import MachineIdentity, RingAccess
@@ -260,7 +260,7 @@ class RollingWatch:
                 mine.first_gap = f"{left_out} by this program, which reads its last {JOURNAL_LINES} lines"
             else:
                 says = f"the kernel logged more than {JOURNAL_LINES} lines between two looks"
-                gap = SymptomCaught(rolling.id, "log-unread", at, begins, says, left_out, error)
+                gap = SymptomCaught(rolling.id, LOG_UNREAD, at, begins, says, left_out, error)
                 await self.control.record_symptom(gap)
         if look.stamped:
             mine.log_read = max(until, look.stamped[-1][0])

@@ -86,7 +86,8 @@ def capture_card(news: CaptureLookResult) -> Document:
         *_buttons(rolling),
         SmallPrint((f"zombie capture show {rolling.id}",)),
     )
-    caught = f"{len(rolling.caught)} caught; the last: {rolling.caught[-1].sentence}" if rolling.caught else ""
+    found = rolling.found
+    caught = f"{len(found)} caught; the last: {found[-1].sentence}" if found else ""
     when = f" until {until}" if until else ""
     said = f"Capture {rolling.id} {_VERBS[rolling.state]} {node}{when}. {one_line(caught, 1000)}"
     return Document(said.strip(), blocks)

@@ -237,7 +237,7 @@ class CaptureCards:
 
 
 def _told_of(rolling: RollingCapture) -> Sequence[SymptomCaught]:
-    """Return what is told of it: the first symptoms, and in place of the next one that there is more."""
-    told, more = rolling.caught[:MOST_TOLD], rolling.caught[MOST_TOLD : MOST_TOLD + 1]
+    """Return what is told of it: the first gap of the log and symptoms, and in place of the next that there is more."""
+    told, more = rolling.found[:MOST_TOLD], rolling.found[MOST_TOLD : MOST_TOLD + 1]
     says = f"More was caught, which is not told here: zombie capture show {rolling.id}"
-    return (*told, *(replace(caught, sentence=says, unread="", sketch="") for caught in more))
+    return (*rolling.gaps[:1], *told, *(replace(caught, sentence=says, unread="", sketch="") for caught in more))

@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 
 from bot.domain.entry import Entry
 from bot.domain.incident import Incident
-from bot.extras.captures.capture_fold import LED_TO, captures_of
+from bot.extras.captures.capture_fold import LED_TO, LOG_UNREAD, captures_of
 from bot.extras.captures.events import CaptureBegan, CaptureEnded, SymptomCaught, capture_event
 from bot.extras.captures.store import CaptureStore
+from bot.extras.captures.words import gap_words
 from bot.extras.profiles.in_report import sketch_pictures
 from bot.ledger import CaseStore, Database
 from bot.seats import Moment, Picture
@@ -24,6 +25,7 @@ def shown(
     captures = CaptureStore(database).entries.now()
     of_node = {name for name, rolling in captures_of(captures).items() if rolling.node == incident.node}
     caught: list[tuple[str, str]] = []
+    gaps: dict[str, list[SymptomCaught]] = {}
     for entry in captures:
         event = capture_event(entry)
         if not isinstance(event, CaptureBegan | CaptureEnded | SymptomCaught) or event.capture not in of_node:
@@ -33,13 +35,20 @@ def shown(
             continue
         source = f"capture {event.capture}"
         match event:
-            case SymptomCaught(sentence=sentence, unread=unread, error=error, sketch=sketch):
-                words = f"{sentence}; not read: {unread}" if unread else sentence
-                yield Moment(at, source, event.symptom, words, None if error is None else timedelta(seconds=error))
+            case SymptomCaught(symptom=symptom) if symptom == LOG_UNREAD:
+                gaps.setdefault(event.capture, []).append(event)
+            case SymptomCaught(sentence=sentence, unread=unread, sketch=sketch):
+                yield _moment(event, f"{sentence}; not read: {unread}" if unread else sentence)
                 caught += [(event.capture, sketch)] if sketch else []
             case CaptureBegan():
                 yield Moment(at, source, "recording begins", f"every core of {incident.node}", timedelta(0))
             case CaptureEnded(because=because):
                 words = "; not read: ".join((because, *event.unread))
                 yield Moment(at, source, "recording ends", words, timedelta(0))
+    yield from (_moment(parts[0], gap_words(parts)) for parts in gaps.values())
     yield from sketch_pictures(CaseStore(database), caught)
+
+
+def _moment(event: SymptomCaught, words: str) -> Moment:
+    error = None if event.error is None else timedelta(seconds=event.error)
+    return Moment(event.at, f"capture {event.capture}", event.symptom, words, error)

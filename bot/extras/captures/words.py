@@ -14,7 +14,7 @@ from bot.extras.captures.events import SymptomCaught
 
 def line(rolling: RollingCapture) -> str:
     """Return a capture's state as a line."""
-    caught = f", {len(rolling.caught)} caught" if rolling.caught else ""
+    caught = f", {len(rolling.found)} caught" if rolling.found else ""
     return f"{rolling.id}  {one_line(rolling.node, 60)}  {_state(rolling)}{caught}, asked by {one_line(rolling.by, 60)}"
 
 
@@ -40,7 +40,8 @@ def lines(news: CaptureLookResult, most: int = 0) -> list[str]:
         found.append(f"Times of the kernel's log and perf's agree within {news.clock_error:.3f} s.")
     said = [f"{'Not read' if rolling.is_over else 'Not yet'}: {one_line(unread, 200)}." for unread in news.unread]
     found += _newest(rolling, "not read", said, most)
-    said = [f"* {one_line(caught.sentence, 400)}{_unread(caught)}." for caught in rolling.caught]
+    found += [f"* {gap_words(rolling.gaps)}."] if rolling.gaps else []
+    said = [f"* {one_line(caught.sentence, 400)}{_unread(caught)}." for caught in rolling.found]
     found += _newest(rolling, "caught", said, most)
     if not rolling.caught and not news.unread and rolling.started is not None:
         found.append("Nothing was caught." if rolling.is_over else "Nothing was caught so far.")
@@ -55,6 +56,12 @@ def _newest(rolling: RollingCapture, what: str, said: Sequence[str], most: int) 
         f"{len(said)} {what}, of which the last {most}; all: zombie capture show {rolling.id}",
         *said[: -most - 1 : -1],
     ]
+
+
+def gap_words(gaps: Sequence[SymptomCaught]) -> str:
+    """Say of the parts of the kernel's log that no look read how many there are, the first, and the last."""
+    more = f"; {len(gaps) - 1:,} more times, the last: {one_line(gaps[-1].unread, 200)}" if len(gaps) > 1 else ""
+    return f"{one_line(gaps[0].sentence, 400)}{_unread(gaps[0])}{more}"
 
 
 def _unread(caught: SymptomCaught) -> str:

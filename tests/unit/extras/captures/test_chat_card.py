@@ -112,6 +112,18 @@ def test_of_much_that_was_caught_the_newest_stands_on_it_below_what_is_unread_an
     assert _told_of(replace(rolling, caught=many[:MOST_TOLD])) == many[:MOST_TOLD]
 
 
+def test_what_no_look_read_of_the_log_never_takes_the_place_of_what_was_caught() -> None:
+    gaps = tuple(replace(caught("200 lines", f"part {n}"), symptom="log-unread", at_mono=60.0 * n) for n in range(90))
+    rolling = replace(RUNNING, caught=(*gaps[:60], caught(), *gaps[60:]))
+    assert _told_of(rolling) == (gaps[0], caught())
+    message, texts = draw(capture_card(CaptureLookResult(rolling))), lines(CaptureLookResult(rolling), MOST_SHOWN)
+    assert "1 caught; the last: reset at" in message.text
+    for text in (json.dumps(message.blocks), "\n".join(texts)):
+        assert "200 lines; not read: part 0; 89 more times, the last: part 89." in text
+        assert "core 39 ran kubelet" in text
+    assert "1 caught" in listed([rolling])
+
+
 @pytest.mark.parametrize("words", HOSTILE, ids=range(len(HOSTILE)))
 def test_no_words_are_markup_or_too_long(words: str) -> None:
     rolling = replace(

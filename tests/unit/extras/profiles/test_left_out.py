@@ -75,6 +75,14 @@ def test_profile_on_record_is_still_evaluated(database: Database) -> None:
     assert incident.profile == READING
 
 
+def test_what_no_look_read_of_the_log_is_one_moment_of_a_report(database: Database) -> None:
+    at = Ledger(database).read.now(ID)[0].at
+    gaps = [SymptomCaught(CAPTURE, "log-unread", at, 60.0 * n, "more than 200 lines", f"part {n}") for n in (3, 4, 5)]
+    CaptureStore(database).append.now(lambda _: gaps, ASKER)
+    (moment,) = (each for each in reported(database, shipped().on).moments if each.what == "log-unread")
+    assert moment.words == "more than 200 lines; not read: part 3; 2 more times, the last: part 5"
+
+
 def test_report_draws_what_each_extra_that_is_there_has(database: Database, without: tuple[Extra, ...]) -> None:
     whole = reported(database, shipped().on)
     assert ["core 39" in picture.alt for picture in whole.profiles] == [True, True, False, False]
