@@ -7,8 +7,11 @@ import pytest
 
 from bot.app.factories import library
 from bot.domain import secret_forms
+from bot.domain.entry import Head
 from bot.domain.errors import PlaybookError
+from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.safe_text import redacted_text
+from bot.ledger.entries import chained_entry
 
 ROW = """[acme-key]
 form = 'acme:(?P<secret>[a-z0-9]{6,40})'
@@ -37,6 +40,16 @@ def test_site_adds_a_form_and_ours_stay(folder: Path) -> None:
     assert redacted_text("x acme:fake01 y password=hunter2") == "x acme:[redacted: Acme key] y password=[redacted]"
     library([folder])  # twice is once
     assert redacted_text(redacted_text("acme:fake01")) == "acme:[redacted: Acme key]"
+
+
+def test_form_that_a_site_adds_is_cut_out_of_every_later_entry(folder: Path) -> None:
+    def reason() -> object:
+        pulled = BrakePulled("x acme:fake01 y")
+        return chained_entry(HOUSE, Head(), "2026-11-21T10:00:00.000Z", pulled, "bot").body["reason"]
+
+    assert reason() == "x acme:fake01 y"
+    library([written(folder, ROW)])
+    assert reason() == "x acme:[redacted: Acme key] y"
 
 
 def test_folder_without_a_table_adds_nothing(tmp_path: Path) -> None:
