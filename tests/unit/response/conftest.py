@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from bot.domain.errors import Refused
 from bot.ledger import Ledger
 from tests.alerts.intake import Stage as IntakeStage
-from tests.record.ledgers import ledger_in
+from tests.schedules.drawn import database_in_memory
 from tests.schedules.stage import POLICY, Stage
 from tests.schedules.world import World
 
@@ -38,9 +37,9 @@ class Quiet(World):
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
+def stage() -> Iterator[Stage]:
     """One node that can be cured, and its incident `one`, proposed."""
-    with ledger_in(tmp_path) as database:
+    with database_in_memory() as database:
         world = Quiet()
         stage = Stage.set(world, Ledger(database, world.record), {"n1": "cured"}, POLICY, breaks=0)
         stage.propose("one", "n1")
@@ -48,7 +47,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 @pytest.fixture
-def intake(tmp_path: Path) -> Iterator[IntakeStage]:
+def intake() -> Iterator[IntakeStage]:
     """An intake over a database of its own."""
-    with ledger_in(tmp_path) as database:
+    with database_in_memory() as database:
         yield IntakeStage(database)
