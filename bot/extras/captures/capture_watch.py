@@ -41,7 +41,8 @@ from bot.settings import Settings
 
 BEFORE_SECONDS, AFTER_SECONDS = 30.0, 2.0  # around a symptom: the text that is copied to the bot
 _NEAR_SECONDS = 1.5  # a core released this shortly before a symptom counts as held until then
-_MOST_HELD = 5  # stretches of a look that are recorded
+_MOST_HELD = 5  # stretches of a segment that are recorded
+_MOST_NAMED_CORES = 20  # of those that were held in it, too
 _MOST_NAMED = 3  # segments that could not be read for the same reason
 Keep = Callable[[str, bytes], None]  # a name for a file, and the next piece of perf's text
 
@@ -326,14 +327,21 @@ class RollingWatch:
             except CannotRead as no:
                 segments[segment.name] = one_line(no.sentence, 160)
                 continue
-            for stretch in [stretch for stretch in held if stretch.seconds >= HELD_SECONDS][:_MOST_HELD]:
-                at = look.wall(stretch.begins)
-                if at is None or (await self.control.find(rolling.id)).knows("core-held", stretch.begins, stretch.core):
+            known = (await self.control.find(rolling.id)).knows
+            long = [each for each in held if each.seconds >= HELD_SECONDS]
+            new = [each for each in long if not known("core-held", each.begins, each.core)]
+            cores = sorted({each.core for each in new[_MOST_HELD:]})
+            more = f"; held in this segment, too: core {listed([*map(str, cores)], _MOST_NAMED_CORES)}" if cores else ""
+            for stretch in new[:_MOST_HELD]:
+                if (at := look.wall(stretch.begins)) is None:
                     continue
                 said = f"core held for {stretch.seconds:.1f} s from {_clock_words(at)} UTC: {stretch.says}"
                 drawn = await self._store_sketch(rolling, stretch, runs, said)
-                event = SymptomCaught(rolling.id, "core-held", at, stretch.begins, said, "", look.clock.error, drawn)
-                await self.control.record_symptom(replace(event, core=stretch.core))
+                event = SymptomCaught(
+                    rolling.id, "core-held", at, stretch.begins, said + more, "", look.clock.error, drawn, stretch.core
+                )
+                await self.control.record_symptom(event)
+                more = ""  # said once, of the longest
             segments[segment.name] = ""
 
     async def _read_segments(

@@ -600,6 +600,20 @@ def test_segment_that_cannot_be_read_is_tried_once_more_before_its_ring_is_remov
     assert stage.find().ended.unread == (f"{segment}: no text of the segments came (sudo: timed out)",)
 
 
+def test_held_cores_of_a_segment_beyond_those_recorded_are_named(stage: Stage) -> None:
+    way = Failing(stage.access)
+    said = (
+        f"kubelet 7/7 [{core:03}] {950000 + t / 10:.9f}: cycles:\n{SAMPLED}\n\n" for t in range(30) for core in range(8)
+    )
+    way.says = "".join(said)
+    KernelLog(stage).more["segments"] = (Segment("perf.data.2026113002000000", 10**7, 1000),)
+    watch = stage.watch(way)
+    rolling = through(watch.control.ask(ONE, RollingRequest(1, 2, ("core-held",)), "terminal:ann"))
+    first, *others = through(watch.look_or_give_up(stage.known, rolling)).rolling.caught
+    assert first.sentence.endswith("; held in this segment, too: core 5, 6, 7")
+    assert [(each.core, "too" in each.sentence) for each in others] == [(core, False) for core in range(1, 5)]
+
+
 def test_ring_of_another_capture_is_left_until_that_one_has_read_it(stage: Stage) -> None:
     """Nobody looked meanwhile, as where no bot serves: the one of the boot before is looked at first."""
     stage.ask()
