@@ -83,7 +83,8 @@ class _Unfinished:
 
     Shape: `log_read` is until when the log was read, `first_gap` and `log` what of it was not; `seen` are symptoms,
     with what goes on record if their segments are never read; `segments` were searched for held cores, each with why it
-    was not read; `clock` is what the node said last, in case that it does not say it.
+    was not read; `clock` is what the node said last, in case that it does not say it; `away` is why no look was
+    possible after that of `looked_at`.
     """
 
     log_read: float | None = None
@@ -92,6 +93,8 @@ class _Unfinished:
     seen: dict[Symptom, SymptomCaught] = field(default_factory=dict)
     segments: dict[str, str] = field(default_factory=dict)
     clock: WallClock = WallClock()
+    looked_at: datetime | None = None
+    away: str = ""
 
     @property
     def unread(self) -> list[str]:
@@ -100,7 +103,7 @@ class _Unfinished:
         for name, why in self.segments.items():
             failed.setdefault(why, []).append(name)
         segments = [f"{listed(names, _MOST_NAMED)}: {why}" for why, names in failed.items() if why]
-        return [each for each in (self.first_gap, self.log, *segments) if each]
+        return [each for each in (self.away, self.first_gap, self.log, *segments) if each]
 
     @property
     def lost(self) -> list[SymptomCaught]:
@@ -134,6 +137,14 @@ class RollingWatch:
             if not rolling.is_over:
                 raise
             return CaptureLookResult(rolling)
+
+    async def note_away(self, rolling: RollingCapture, because: str) -> CaptureLookResult:
+        """Keep why no look is possible until there is one; return what is known without it."""
+        mine = self._unfinished[rolling.id]
+        since = f" since {mine.looked_at:%H:%M} UTC" if mine.looked_at is not None else ""
+        mine.away = f"it could not be looked at{since}: {because.rstrip('.')}"
+        seen = (f"{each.sentence}: its segment is not read" for each in mine.seen.values())
+        return CaptureLookResult(await self.control.find(rolling.id), waits=(*seen, *mine.unread))
 
     async def stopped(
         self,
@@ -171,13 +182,14 @@ class RollingWatch:
         if whom.boot_id != rolling.started.boot_id:
             because = "the node rebooted, and what was recorded before it is lost"
             return await self._close_ended(node, rolling, because, AFTER_LAST_LOOK)
+        mine = self._unfinished[rolling.id]
+        mine.looked_at, mine.away = self.control.now(), ""
         ours = is_recorder_of(rolling, whom, look)
         if not ours and not rolling.since_usec and not is_start_settled(rolling.started, whom):
             return CaptureLookResult(rolling, waits=("whether its recorder has started: the command may still arrive",))
         if ours and not rolling.since_usec:
             rolling = await self.control.record_begun(rolling, look.since_usec)
         halted = await self._halt_if_stopped(node, whom) if ours and rolling.stopping is not None else []
-        mine = self._unfinished[rolling.id]
         mine.clock = mine.clock if look.clock.minus_mono is None else look.clock
         look = replace(look, clock=mine.clock)
         await self._note_log(rolling, look)

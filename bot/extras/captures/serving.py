@@ -68,13 +68,14 @@ class CapturePoller(WhileServing):
         try:
             async with asyncio.timeout(_LOOKS_FOR):
                 news = await self.watch.look_or_give_up(self.known, rolling)
-            if self.hears is not None:
-                await self.hears(news)
+            await self._tell(news)
         except Exception as error:  # noqa: BLE001 - whatever a node answers, the others are looked at
             said = one_line(str(error)) or type(error).__name__
             if self._said.get(rolling.id) != said:
                 self.log("capture_unread", capture=rolling.id, node=rolling.node, error=said)
             self._said[rolling.id] = said
+            with contextlib.suppress(Exception):  # it may be the telling that failed
+                await self._tell(await self.watch.note_away(rolling, said))
             return
         self._said.pop(rolling.id, None)
         for caught in news.rolling.caught[len(rolling.caught) :]:
@@ -83,3 +84,7 @@ class CapturePoller(WhileServing):
             self.log("capture_ended", capture=rolling.id, node=rolling.node, because=news.rolling.ended.because)
             with contextlib.suppress(ZombieError):  # what is over is looked at by nobody, noted or not
                 await self.turns.release_capture(rolling.id)
+
+    async def _tell(self, news: CaptureLookResult) -> None:
+        if self.hears is not None:
+            await self.hears(news)

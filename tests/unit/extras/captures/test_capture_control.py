@@ -357,6 +357,9 @@ def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
                 raise ArithmeticError("no such number")
             return SimpleNamespace(rolling=SimpleNamespace(caught=(), ended=None))
 
+        async def note_away(self, rolling: Any, because: str) -> Any:
+            return f"{rolling.id}: {because}"
+
     class Turns:
         async def take(self, _: str, is_over: bool) -> bool:
             return not is_over
@@ -371,9 +374,26 @@ def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
     known: Any = None
     turns: Any = Turns()
     keeper = CapturePoller(watch, known, turns, lambda event, **fields: logged.append((event, fields)), hears)
-    asyncio.run(keeper.turn())
+    for _ in range(2):
+        asyncio.run(keeper.turn())
     assert logged == [("capture_unread", {"capture": "a", "node": "a", "error": "no such number"})]
-    assert len(heard) == 1
+    assert heard[::2] == ["a: no such number"] * 2, "its card says so"
+
+
+def test_card_of_a_node_that_cannot_be_looked_at_says_since_when_until_the_end(stage: Stage) -> None:
+    log = KernelLog(stage)
+    log.minute(3)
+    rolling, watch = stage.ask(), stage.watch()
+    log.reset()
+    log.more["segments"] = ()
+    log.minute(3)
+    through(watch.look_or_give_up(stage.known, rolling))
+    reset, away = through(watch.note_away(rolling, "n0 refused the connection.")).waits
+    assert "its segment is not read" in reset
+    assert re.fullmatch(r"it could not be looked at since \d\d:\d\d UTC: n0 refused the connection", away), away
+    stage.machine.reboot()
+    over = through(watch.look_or_give_up(stage.known, rolling)).rolling
+    assert over.ended.unread == (away, *AFTER_LAST_LOOK)
 
 
 def test_hours_and_captures_of_a_person_within_a_day_are_limited(stage: Stage) -> None:
