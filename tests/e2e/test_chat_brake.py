@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bot.chat.people import Person
 from bot.domain.house_events import HOUSE, BrakePulled
 from tests.slack.acting_team import BOB, CAROL, ONCALL, TEAM, ActingTeam, acting_team, people
 from tests.slack.memory_chat import MemoryChat
@@ -63,6 +64,11 @@ async def test_person_whom_the_policy_names_pulls_it_without_asking_the_chat(cha
         never: Any = None
         chat.admit = chat.membership = never  # type: ignore[method-assign]
         await pulled(chat, team)
+        elsewhere = replace(chat.said[0], key="cmd-elsewhere", person=Person(BOB, "T0OTHER001"))
+        team.acting.commands.take(elsewhere)
+        await team.told("bob", "That came from another workspace than the bot's own.")
+        await team.idle()
+        assert await moves(team) == ["BrakePulled"], "a name of another workspace is not the policy's"
 
 
 async def test_whoever_may_be_in_a_group_that_is_not_told_pulls_it_and_does_not_release_it(
