@@ -80,6 +80,11 @@ class RollingCapture:
         return None if self.started_at is None else self.started_at + self.request.lasts
 
     @property
+    def since_mono(self) -> float:
+        """Since when it records, or was started where that is unknown: the node's CLOCK_MONOTONIC, in seconds."""
+        return self.since_usec / 1e6 if self.since_usec else (self.started.uptime if self.started else 0.0)
+
+    @property
     def found(self) -> Sequence[SymptomCaught]:
         """What was caught, without what is missing."""
         return [each for each in self.caught if each.symptom != LOG_UNREAD]

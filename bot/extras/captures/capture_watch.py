@@ -83,8 +83,8 @@ class _Unfinished:
 
     Shape: `log_read` is until when the log was read, `first_gap` and `log` what of it was not; `seen` are symptoms,
     with what goes on record if their segments are never read; `segments` were searched for held cores, each with why it
-    was not read; `clock` is what the node said last, in case that it does not say it; `away` is why no look was
-    possible after that of `looked_at`.
+    was not read, and `searched` is when the last ended; `clock` is what the node said last, in case that it does not
+    say it; `away` is why no look was possible after that of `looked_at`.
     """
 
     log_read: float | None = None
@@ -92,6 +92,7 @@ class _Unfinished:
     log: str = ""
     seen: dict[Symptom, SymptomCaught] = field(default_factory=dict)
     segments: dict[str, str] = field(default_factory=dict)
+    searched: float = 0.0
     clock: WallClock = WallClock()
     looked_at: datetime | None = None
     away: str = ""
@@ -257,15 +258,14 @@ class RollingWatch:
             mine.log = f"the kernel's log is unread ({look.log_unread}), so resets and lockups are not seen"
         if mine.log or not around:
             return
-        since = rolling.since_usec / 1e6 if rolling.since_usec else (rolling.started.uptime if rolling.started else 0.0)
         error = _time_error(look)
-        for symptom in symptoms(look, around, since, mine.seen):
+        for symptom in symptoms(look, around, rolling.since_mono, mine.seen):
             if rolling.knows(symptom.name, symptom.at_mono):
                 mine.seen.pop(symptom, None)
             elif symptom not in mine.seen and (at := look.wall(symptom.at_mono)) is not None:
                 says = f"{symptom.words} at {_clock_words(at)} UTC"
                 mine.seen[symptom] = SymptomCaught(rolling.id, symptom.name, at, symptom.at_mono, says, error=error)
-        until = since if mine.log_read is None else mine.log_read
+        until = rolling.since_mono if mine.log_read is None else mine.log_read
         begins = look.log_begins_after(until)
         if begins is not None and (at := look.wall(begins)) is not None and (before := look.wall(until)) is not None:
             left_out = f"the kernel's log from {_clock_words(before)} to {_clock_words(at)} UTC"
@@ -330,9 +330,16 @@ class RollingWatch:
 
     async def _search_held_cores(self, node: Node, rolling: RollingCapture, look: RollingStatus, keep: Keep) -> None:
         """Search the newly closed segments for held cores."""
-        segments = self._unfinished[rolling.id].segments
-        for segment in look.segments:
-            if segment.ended is None or segments.get(segment.name) == "":
+        mine, segments = self._unfinished[rolling.id], self._unfinished[rolling.id].segments
+        closed = [(segment, float(segment.ended)) for segment in look.segments if segment.ended is not None]
+        if closed and closed[0][0].name not in segments and (since := look.wall(rolling.since_mono)) is not None:
+            until, begins = mine.searched or since.timestamp(), closed[0][1] - 60 * rolling.request.segment_minutes
+            if begins - until > BEFORE_SECONDS:  # the first segment begins late on a slow node
+                between = (_clock_words(datetime.fromtimestamp(at, UTC)) for at in (until, begins))
+                lost = f"what the cores did from {' to '.join(between)} UTC"
+                segments[lost] = "the ring had lost it before this program looked"
+        for segment, ended in closed:
+            if segments.get(segment.name) == "":
                 continue
             try:
                 held, runs = await self._read_segments(node, rolling, [segment.name], None, segment.name, keep)
@@ -354,7 +361,7 @@ class RollingWatch:
                 )
                 await self.control.record_symptom(event)
                 more = ""  # said once, of the longest
-            segments[segment.name] = ""
+            segments[segment.name], mine.searched = "", ended
 
     async def _read_segments(
         self,

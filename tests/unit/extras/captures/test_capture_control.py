@@ -634,6 +634,23 @@ def test_held_cores_of_a_segment_beyond_those_recorded_are_named(stage: Stage) -
     assert [(each.core, "too" in each.sentence) for each in others] == [(core, False) for core in range(1, 5)]
 
 
+def test_segments_that_the_ring_lost_before_they_were_searched_are_said_until_the_end(stage: Stage) -> None:
+    way, log, ring = Failing(stage.access), KernelLog(stage), "perf.data.20261130020000{:02}"
+    watch = stage.watch(way)
+    rolling = through(watch.control.ask(ONE, RollingRequest(1, 2, ("core-held",)), "terminal:ann"))
+    since, waits = int(stage.machine.uptime), list[Any]()
+    for first, last in ((2, 6), (4, 12), (20, 30), (22, 32)):  # no look for a time in which the ring is written anew
+        minutes = range(first, last, 2)
+        log.more["segments"] = tuple(Segment(ring.format(at), 10**7, since + 60 * at) for at in minutes)
+        waits.append(through(watch.look_or_give_up(stage.known, rolling)).waits)
+    assert waits[:2] == [(), ()]
+    assert waits[2] == waits[3]
+    assert re.fullmatch(
+        r"what the cores did from 00:10:\S+ to 00:18:\S+ UTC: the ring had lost it before this program looked",
+        *waits[2],
+    )
+
+
 def test_ring_of_another_capture_is_left_until_that_one_has_read_it(stage: Stage) -> None:
     """Nobody looked meanwhile, as where no bot serves: the one of the boot before is looked at first."""
     stage.ask()
