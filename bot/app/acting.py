@@ -20,7 +20,7 @@ from bot.domain.errors import MissingFile, SettingsError
 from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.protected import is_protected
-from bot.domain.verdict import Verdict
+from bot.domain.verdict import Verdict, without_secrets
 from bot.inventory import Inventory
 from bot.ledger import CaseStore, Ledger
 from bot.library import Library
@@ -80,7 +80,7 @@ def acting(
     recheck = Recheck(reach, (replace(triage, sampling=SHORT_LOOK), triage), playbooks)
 
     async def diagnose(node: Node, playbook: str) -> Verdict:
-        return await triage.diagnose(node, playbooks.get(playbook))
+        return without_secrets(await triage.diagnose(node, playbooks.get(playbook)))
 
     proposer = Proposer(policy, reach, ledger, known, str(login.get("user", "")), now)
     before_reboot = PreRebootReader(transport, cases, clock, program_name()) if cases is not None else None

@@ -224,11 +224,11 @@ _NO_SIGN, _SMALL, _CAPITALS = re.compile(r"[^A-Za-z0-9]+"), re.compile("[a-z]"),
 _DIGITS, _NO_HEX, _LETTERS = re.compile("[0-9]"), re.compile("[g-z]"), re.compile("[a-z]{7}")
 _RUNS = re.compile(r"[a-z]+|[A-Z]+|\d+")
 _WORDISH = re.compile(r"[A-Z]?[a-z]{4,}|[A-Z]{5,}|\d{6,}")
-# Hexadecimal with a name in front, a function of NVIDIA's for one chip, LVM's ids, public keys and certificates,
-# addresses of wallets, symbols, packages.
+# Hexadecimal with a name in front, a function of NVIDIA's for one chip, LVM's ids, a task of Docker Swarm, public keys
+# and certificates, addresses of wallets, symbols, packages.
 _SHAPED = re.compile(
     r"(?:[A-Za-z]{1,12}[_-])?[0-9a-fA-F]+(?:[-_.:][0-9a-fA-F]+)*\Z|_?[a-z][A-Za-z]+_[A-Z]{2}\d{3}\Z"
-    r"|\w{6}(?:-\w{4}){5}-\w{6}\Z|0x|AAAA[A-Z]|_[ZR][A-Z]?|MII"
+    r"|\w{6}(?:-\w{4}){5}-\w{6}\Z|[\w.-]+\.(?:\d{1,4}|[a-z0-9]{25})\.[a-z0-9]{25}\Z|0x|AAAA[A-Z]|_[ZR][A-Z]?|MII"
     r"|.*(?:[+/]0x|\.(?:x86_64|noarch|aarch64|el\d|fc\d+|so|service|mount|slice|scope|rpm|deb|pem|crt|cer)\b)"
 )
 # What the word before it says that it is: sha256:, "parent-hash" ", UUID=, PV, peer:

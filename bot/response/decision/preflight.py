@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -262,12 +263,20 @@ def verdict_drift(before: Verdict, plan: Plan, now: Verdict) -> tuple[str, ...]:
 
 def added_data_stores(before: PlanImpact, now: PlanImpact) -> Iterator[str]:
     """Yield each database and member that would end now and was not shown."""
-    shown = {end.what: end.count for end in before.rows if end.kind == KEEPS}
-    for end in now.rows:
-        if end.kind == KEEPS and end.count > (known := shown.get(end.what, 0)):
-            runs = f"{end.what} runs" if not known else f"one more {end.what} runs"
-            runs = runs if end.count - known == 1 or not known else f"{end.count - known} more {end.what} run"
+    shown, found = _data_stores(before), _data_stores(now)
+    for what, count in found.items():
+        if count > (known := shown[what]):
+            runs = f"{what} runs" if not known else f"one more {what} runs"
+            runs = runs if count - known == 1 or not known else f"{count - known} more {what} run"
             yield f"what ends: {runs} here now, others need its data or its vote, and it was not shown"
+
+
+def _data_stores(ends: PlanImpact) -> Counter[str]:
+    """How many there are of each name; several whose names are secrets have the same."""
+    counts = Counter[str]()
+    for end in ends.rows:
+        counts[end.what] += end.count if end.kind == KEEPS else 0
+    return counts
 
 
 def impact_newly_unread(before: PlanImpact, now: PlanImpact) -> Iterator[str]:

@@ -18,6 +18,7 @@ from bot.domain.contracts import ActingTransport
 from bot.domain.errors import CannotDrain, CannotRead, LoginRefused, MissingFile
 from bot.domain.fence import BOOT_ID, JOURNAL_WITHIN, MACHINE_ID, Fence, FenceRefusal, journal_line, refusal_of
 from bot.domain.node import Node
+from bot.domain.safe_text import redacted_text
 from bot.response.diagnosis.planning import DrainSettings
 from bot.response.execution.cluster_calls import ClusterAccess, TooLate, never_braked
 
@@ -118,7 +119,7 @@ class NodeAccess:
         return [(name, around.looks(step.args)) for name, around, step in found if around is not None]
 
     def side_effects(self, steps: Sequence[Step], outputs: Mapping[str, Outputs], first: int = 1) -> Mapping[str, str]:
-        """Return what else a plan's steps do, by that name; steps without side effects are left out.
+        """Return what else a plan's steps do, by that name, as it is recorded; steps without side effects are left out.
 
         Raises: WouldStopProtected; CannotRead when the node does not say.
         """
@@ -126,7 +127,7 @@ class NodeAccess:
         for number, step in enumerate(steps, first):
             around, name = self.actions[step.action].around, f"{ALSO}{number}"
             if around is not None and (words := around.affects(step.args, outputs[name])):
-                found[name] = words
+                found[name] = redacted_text(words)
         return found
 
     def remember(self, incident: str, seen: NodeStatus) -> None:

@@ -32,6 +32,8 @@ from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict
 from bot.probes import unfinished
+from bot.probes.containers import ContainersReading
+from bot.probes.formats.container_lists import Container
 from bot.response.decision.preflight import DriftDetected, Preflight
 from bot.response.decision.recheck import Recheck, with_deciding_probes
 from bot.response.diagnosis.plan_impact import READ_AGAIN, READ_FROM
@@ -73,6 +75,7 @@ class Asked:
     around: str = "Id=ecs.service\nNames=ecs.service\n\n-- all told --\n"
     times: int = 0
     probes: list[str] = field(default_factory=list)
+    containers: tuple[Container, ...] = ()
 
     async def diagnose(self, node: Node, playbook: Playbook) -> Verdict:
         self.times += 1
@@ -98,7 +101,8 @@ class Asked:
 
     async def snapshot(self, node: Node, playbook: Playbook) -> Snapshot:
         self.probes = [probe.name for probe in playbook.probes]
-        return Snapshot(node.name, BEGAN_AT, timedelta(seconds=1), {})
+        readings = {"containers": ContainersReading(("docker",), self.containers)} if self.containers else {}
+        return Snapshot(node.name, BEGAN_AT, timedelta(seconds=1), readings)
 
 
 def looking(*triages: Asked, playbook: Playbook | None = None) -> Preflight:
@@ -176,6 +180,14 @@ async def test_another_database_of_the_same_image_is_a_difference(now: int, says
     await looking(Asked(ending(EndedItem("postgres", KEEPS), TRAINS)), Asked(HEALTHY)).check_unchanged(proposed(seen))
 
 
+async def test_one_more_database_among_those_whose_names_are_not_shown_is_a_difference() -> None:
+    hidden = EndedItem("[redacted]", KEEPS)
+    seen = ending(hidden, hidden, hidden)
+    with pytest.raises(DriftDetected, match=r"one more \[redacted\] runs here now"):
+        await looking(Asked(seen), Asked(seen)).check_unchanged(proposed(ending(hidden, hidden)))
+    await looking(Asked(ending(hidden, hidden)), Asked(HEALTHY)).check_unchanged(proposed(seen))
+
+
 async def test_databases_that_can_no_longer_be_read_are_a_difference_unless_the_card_said_so() -> None:
     lost = (Unread("units", "sudo refused"),)
     now = ending(ETCD, unread=lost)
@@ -209,12 +221,13 @@ def test_short_look_reads_what_tells_of_databases_and_of_what_a_reboot_would_cut
 
 async def test_look_before_a_reboot_that_waited_reads_only_what_tells_of_databases() -> None:
     probes = tuple(Probe(name, "", (), lambda outputs: outputs) for name in (*READ_AGAIN, "gpu", "dns"))
-    short = Asked(VERDICT)
+    short = Asked(VERDICT, containers=(Container("1", "site/store", "postgres-Fa0ke1Fa2ke3Fa4ke5Fa6ke7"),))
     playbooks = OnePlaybook(Playbook("p", "", 3, probes, (), ()))
     recheck = Recheck(NodeAccess(Wire(), ACTIONS), cast("list[Triage]", [short]), playbooks)
     ends = await recheck.read_reboot_impact(INCIDENT, HERE)
     assert sorted(short.probes) == sorted((*READ_FROM, "unfinished"))
-    assert {unread.probe for unread in ends.unread} >= set(READ_FROM), "what did not answer is unread, never none"
+    assert {unread.probe for unread in ends.unread} >= {"units", "processes"}, "what did not answer is unread, not none"
+    assert [end.what for end in ends.rows if end.kind == KEEPS] == ["[redacted]"], "named as it is in the record"
     assert [unseen.probe for unseen in ends.unseen] == ["unfinished"]
 
 
@@ -243,6 +256,13 @@ async def test_what_was_shown_to_stop_with_the_unit_is_approved_with_it() -> Non
 async def test_where_what_stops_with_the_unit_is_not_told_nothing_is_approved(said: str) -> None:
     with pytest.raises(CannotTell, match=r"ecs\.service|dependents: "):
         await looking(Asked(VERDICT, around=said)).check_unchanged(INCIDENT)
+
+
+async def test_what_stops_with_the_unit_is_compared_as_it_is_recorded() -> None:
+    bound = BOUND | {"also, step 1": "with ecs.service stops [redacted: GitHub token].service"}
+    incident = fold(entries((OPENING, TRIAGED, PlanProposed.of(PLAN, bound))))
+    look = Asked(VERDICT, around=STANDS_ON_IT.format(f"ghp_{'Fake0123' * 5}.service"))
+    await looking(look).check_unchanged(incident)
 
 
 async def test_right_that_was_taken_away_is_named() -> None:
