@@ -1,5 +1,6 @@
 """A rolling capture over real SSH: it outlives whoever asked, finds what was planted, and leaves nothing behind."""
 
+import asyncio
 import shutil
 import subprocess
 from datetime import timedelta
@@ -17,6 +18,7 @@ from bot.extras.captures.capture_fold import RollingState
 from bot.extras.captures.recorder_commands import RollingRequest, start_argv
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.words import lines
+from bot.extras.profiles import capture_wire
 from tests.nodes.ring import ANN, FAKE, Patient
 from tests.nodes.sshd import OWN_LOGIN
 from tests.nodes.units import make_units
@@ -52,6 +54,42 @@ def test_a_planted_burst_is_found_by_another_program_and_nothing_stays(patient: 
         "CaptureEnded",
     ]
     patient.must_be_clean()
+
+
+@pytest.mark.parametrize(
+    ("script", "limit", "says"),
+    [
+        ('head -c 400 "$3"; exit 124', 1 << 20, "(exit status 124)"),
+        ('cat "$3"', 300, "the text of the segments is cut"),
+    ],
+)
+def test_text_that_is_not_whole_is_said_and_its_segment_is_read_again(
+    patient: Patient, monkeypatch: pytest.MonkeyPatch, script: str, limit: int, says: str
+) -> None:
+    patient.allow()
+    patient.plant(3.0)
+    capture = patient.start("core-held")
+    with monkeypatch.context() as patched:
+        patched.setattr(capture_wire, "PACKED_LIMIT_BYTES", limit)
+        patient.become(FAKE.replace('cat "$3"', script))
+        news = patient.show(capture)
+    assert (news.rolling.caught, [says in wait for wait in news.waits]) == ((), [True])
+    patient.become(FAKE)
+    assert len(patient.show(capture).rolling.caught) == 1
+    (text,) = (text for name, text in patient.texts.items() if name.endswith("0001.perf.txt.gz"))
+    assert text == patient.samples.read_bytes(), "what was kept of it is as whole"
+    patient.stop(capture)
+    patient.must_be_clean()
+
+
+def test_text_of_two_segments_is_whole_only_if_that_of_each_is(patient: Patient) -> None:
+    patient.allow()
+    patient.plant(3.0)
+    patient.start()
+    patient.become(FAKE.replace('cat "$3"', 'cat "$3"; ! test -s "$3"'))
+    both = ["perf.data.2026112200000001", "perf.data"]
+    with pytest.raises(CannotRead, match="exit status 1"):
+        asyncio.run(patient.control().access.text(patient.node, both, None, lambda _: None))
 
 
 def test_what_came_last_is_read_when_it_is_stopped(patient: Patient) -> None:

@@ -100,7 +100,7 @@ class Patient:
         await control.stop(self.node, await control.find(capture), ANN)
 
     def keep(self, name: str, text: bytes) -> None:
-        self.texts[name] = self.texts.get(name, b"") + text
+        self.texts[name] = self.texts.get(name, b"") + text if text else b""
 
     def kinds(self) -> list[str]:
         return [entry.kind for entry in self.store.entries.now()]

@@ -44,7 +44,7 @@ _NEAR_SECONDS = 1.5  # a core released this shortly before a symptom counts as h
 _MOST_HELD = 5  # stretches of a segment that are recorded
 _MOST_NAMED_CORES = 20  # of those that were held in it, too
 _MOST_NAMED = 3  # segments that could not be read for the same reason
-Keep = Callable[[str, bytes], None]  # a name for a file, and the next piece of perf's text
+Keep = Callable[[str, bytes], None]  # a file's name, and a piece of perf's text; an empty one begins it
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,9 +374,9 @@ class RollingWatch:
     ) -> tuple[list[HeldStretch], CoreRuns]:
         """Read the text; return who held cores, the longest first, and what each core ran.
 
-        Raises: CannotRead when there is no text.
+        Raises: CannotRead when there is no text, or not all of it.
         """
-        found, runs = HeldCoreFinder(), CoreRuns()
+        found, runs, file = HeldCoreFinder(), CoreRuns(), f"{rolling.node}-{called}.perf.txt.gz"
 
         def taken(sample: Sample) -> None:
             found(sample)
@@ -386,8 +386,9 @@ class RollingWatch:
 
         def hand_on(text: bytes) -> None:
             reader.feed(text)
-            keep(f"{rolling.node}-{called}.perf.txt.gz", text)
+            keep(file, text)
 
+        keep(file, b"")
         await self.control.access.text(node, names, between, hand_on)
         try:
             reader.finish()

@@ -156,9 +156,13 @@ async def _look_or_stop(arguments: argparse.Namespace, watch: RollingWatch) -> C
     kept: dict[Path, None] = {}
 
     def keep(name: str, text: bytes) -> None:
-        """Write a piece of perf's text into its file, as gzip, which may follow gzip in a file."""
-        if arguments.out is not None:
-            path = arguments.out / name
+        """Write a piece of perf's text into its file, as gzip, which may follow gzip; an empty one begins it."""
+        if arguments.out is None:
+            return
+        path = arguments.out / name
+        if not text:  # what was read of it before is read again
+            kept.pop(path, None)
+        else:
             with gzip.open(path, "ab" if path in kept else "wb", compresslevel=1) as file:
                 file.write(text)
             kept[path] = None

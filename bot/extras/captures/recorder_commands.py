@@ -40,7 +40,7 @@ SEGMENT_LIMIT_MB = 128  # a segment that outgrows this ends the recording
 ROOM_KIB = 2 * 1024 * 1024  # free space needed to begin: a full ring takes 1.5 GB, and the node needs the rest
 ROOT_SECONDS = 10.0
 READ_SECONDS = 60.0
-TEXT_SECONDS = 120  # for all segments together
+TEXT_SECONDS = 120  # for each segment
 SYSTEMD_LEAST = 219  # CPUQuota and MemoryLimit for transient units
 SYSTEMD_MODERN = 236  # MemoryMax, RuntimeMaxSec, and --collect, which makes systemd forget a failed unit
 SYMPTOMS = ("nic-reset", "lockup", "core-held")
@@ -194,7 +194,7 @@ def rolling_rights(places: CapturePaths = HERE) -> tuple[tuple[str, ...], ...]:
 
 # Sends a ring's segments back as text, with the session and the lifeline of a batch. Each segment is copied from the
 # ring into a file that is unlinked before anything is written to it, so that nothing is left behind. perf turns it into
-# text, niced and run as the login. The wire is that of `capture_shell.py`.
+# text, niced and run as the login; a status that is not 0 is told. The wire is that of `capture_shell.py`.
 _SCRIPT = r"""
 say() { printf '%s %s %s\n' '@P@' "$N" "$*"; }
 place=
@@ -217,13 +217,13 @@ say symbols "$from"
 say ready
 say data
 text() {
+  s=0
   for name in @NAMES@; do
     file=$(mktemp "$place/@PLACE@.XXXXXX") || { echo 'no place for a segment'; return 1; }
     exec 6<>"$file"; rm -f "$file"
-    { @READ@; } 2>&4 | tar -xO ./$name >&6 2>&4
-    timeout -k 1 @SECONDS@ @PERF@ script -i /proc/self/fd/6 --kallsyms=$from --no-inline --max-stack=96 --ns \
-      @TIME@ -F comm,pid,tid,cpu,time,event,ip,sym,dso 2>&4
-    s=$?
+    { @READ@; } 2>&4 | tar -xO ./$name >&6 2>&4 &&
+      timeout -k 1 @SECONDS@ @PERF@ script -i /proc/self/fd/6 --kallsyms=$from --no-inline --max-stack=96 --ns \
+        @TIME@ -F comm,pid,tid,cpu,time,event,ip,sym,dso 2>&4 || s=$?
     exec 6<&-
   done
   return $s

@@ -100,14 +100,19 @@ class RingAccess:
     ) -> None:
         """Pass on perf's text of these segments; `between` are seconds of the node's CLOCK_MONOTONIC.
 
-        Raises: Unreachable; CannotRead, with the reason, when there is no text.
+        Raises: Unreachable; CannotRead, with the reason, when there is no text, or not all of it.
         """
         nonce = self.nonce()
-        lasts = TEXT_SECONDS + READ_SECONDS + _LATER
+        lasts = len(names) * (READ_SECONDS + TEXT_SECONDS) + _LATER
         script = segments_script(names, between, nonce, timedelta(seconds=lasts - _LATER), self.places)
         wire = CaptureWire(nonce)
         async with self.scripts.start_script(node, script, timedelta(seconds=lasts)) as session:
             await wire.take(session, hand_on)
+        end = wire.end()
+        if wire.cut or not wire.ended:
+            raise CannotRead("the text of the segments is cut")
         if not wire.taken:
-            said = redacted_line(wire.end().said, 160) or "perf printed none"
+            said = redacted_line(end.said, 160) or "perf printed none"
             raise CannotRead(f"no text of the segments came ({said})", RIGHTS)
+        if end.text_status != 0:
+            raise CannotRead(f"perf could not make text of all samples (exit status {end.text_status})")
