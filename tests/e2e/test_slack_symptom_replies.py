@@ -90,6 +90,17 @@ async def test_it_is_told_once_under_the_card_of_its_incident_with_both_pictures
         assert len(told(slack, card)) == 1
 
 
+async def test_one_that_ended_elsewhere_is_shown_as_it_is_on_record_with_the_cost_that_was_seen(tmp_path: Path) -> None:
+    parts = Parts()
+    async with workspace() as slack, acting_team(slack, tmp_path, fleet=parts) as team:
+        cards, _ = parts.made()
+        rolling = caught(team.world.clock())
+        await cards.news(CaptureLookResult(replace(rolling, caught=()), 1.0, 100.0, waits=("the log",)))
+        ended = CaptureEnded(ID, "terminal:ann stopped it")
+        over = replace(rolling, state=RollingState.ENDED, ended=ended)
+        assert await cards.look(over) == CaptureLookResult(over, 1.0, 100.0)
+
+
 async def test_what_belongs_to_no_incident_waits_for_one_and_what_has_a_card_is_told_there(tmp_path: Path) -> None:
     parts = Parts()
     async with workspace() as slack, acting_team(slack, tmp_path, fleet=parts) as team:

@@ -129,7 +129,7 @@ class CaptureCards:
         Raises: as `RollingWatch.look_or_give_up` and `stopped`.
         """
         if rolling.is_over:
-            return self._figures.get(rolling.id) or CaptureLookResult(rolling)
+            return self._with_cost(CaptureLookResult(rolling))
         known = self.bot.known
         return await self.news(
             await (self.watch.stopped(known, rolling, by) if by else self.watch.look_or_give_up(known, rolling))
@@ -140,9 +140,7 @@ class CaptureCards:
 
         Raises: LedgerError.
         """
-        rolling, before = news.rolling, self._figures.get(news.rolling.id)
-        if news.load_percent is None and before is not None:  # it has ended
-            news = replace(before, rolling=rolling, waits=news.waits)
+        news, rolling = self._with_cost(news), news.rolling
         async with self._drawing:
             target = self.turns.shown.get(rolling.id)
             has_card = await self._draw_card(news, target)
@@ -151,6 +149,11 @@ class CaptureCards:
                     await self._post_caught(rolling, caught, target)
         self._figures[rolling.id] = news
         return news
+
+    def _with_cost(self, news: CaptureLookResult) -> CaptureLookResult:
+        """Return it with the cost that was seen last, where its own look saw none: it has ended, or is away."""
+        before = self._figures.get(news.rolling.id) if news.load_percent is None else None
+        return news if before is None else replace(before, rolling=news.rolling, waits=news.waits)
 
     # --- the card
 
