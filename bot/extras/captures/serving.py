@@ -55,35 +55,46 @@ class CapturePoller(WhileServing):
     turns: CaptureClaims
     log: Log
     hears: Callable[[CaptureLookResult], Awaitable[object]] | None = None
-    _said: dict[str, str] = field(default_factory=dict)
+    _said: dict[str, str] = field(default_factory=dict)  # why the last turn of a capture failed
     named, every, failed = "captures", EVERY_SECONDS, "captures_failed"
 
     async def turn(self) -> None:
         """Look at each capture that nobody else looks at, in turn, until it was told that it is over."""
         captures = (await self.watch.control.all()).values()
-        for rolling in [rolling for rolling in captures if await self.turns.take(rolling.id, rolling.is_over)]:
-            await self._look_at(rolling)
+        for rolling in list(captures):
+            if rolling.id in self._said or await self.turns.take(rolling.id, rolling.is_over):
+                await self._look_at(rolling)
 
     async def _look_at(self, rolling: RollingCapture) -> None:
         try:
             async with asyncio.timeout(_LOOKS_FOR):
                 news = await self.watch.look_or_give_up(self.known, rolling)
-            await self._tell(news)
         except Exception as error:  # noqa: BLE001 - whatever a node answers, the others are looked at
-            said = one_line(str(error)) or type(error).__name__
-            if self._said.get(rolling.id) != said:
-                self.log("capture_unread", capture=rolling.id, node=rolling.node, error=said)
-            self._said[rolling.id] = said
-            with contextlib.suppress(Exception):  # it may be the telling that failed
+            said = self._failed("capture_unread", rolling, error)
+            with contextlib.suppress(Exception):
                 await self._tell(await self.watch.note_away(rolling, said))
             return
-        self._said.pop(rolling.id, None)
         for caught in news.rolling.caught[len(rolling.caught) :]:
             self.log("capture_caught", capture=rolling.id, node=rolling.node, says=one_line(caught.sentence, 400))
         if news.rolling.ended is not None:
             self.log("capture_ended", capture=rolling.id, node=rolling.node, because=news.rolling.ended.because)
+        try:
+            await self._tell(news)
+        except Exception as error:  # noqa: BLE001 - the look was good, and the next turn tells it
+            self._failed("capture_untold", rolling, error)
+            return
+        self._said.pop(rolling.id, None)
+        if news.rolling.is_over:
             with contextlib.suppress(ZombieError):  # what is over is looked at by nobody, noted or not
                 await self.turns.release_capture(rolling.id)
+
+    def _failed(self, event: str, rolling: RollingCapture, error: Exception) -> str:
+        """Log why, once a reason, and return it."""
+        said = one_line(str(error)) or type(error).__name__
+        if self._said.get(rolling.id) != said:
+            self.log(event, capture=rolling.id, node=rolling.node, error=said)
+        self._said[rolling.id] = said
+        return said
 
     async def _tell(self, news: CaptureLookResult) -> None:
         if self.hears is not None:

@@ -355,7 +355,7 @@ def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
         async def look_or_give_up(self, _: Any, rolling: Any) -> Any:
             if rolling.id == "a":
                 raise ArithmeticError("no such number")
-            return SimpleNamespace(rolling=SimpleNamespace(caught=(), ended=None))
+            return SimpleNamespace(rolling=SimpleNamespace(caught=(), ended=None, is_over=False))
 
         async def note_away(self, rolling: Any, because: str) -> Any:
             return f"{rolling.id}: {because}"
@@ -378,6 +378,44 @@ def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
         asyncio.run(keeper.turn())
     assert logged == [("capture_unread", {"capture": "a", "node": "a", "error": "no such number"})]
     assert heard[::2] == ["a: no such number"] * 2, "its card says so"
+
+
+def test_good_look_whose_telling_failed_is_told_again_though_its_capture_is_over() -> None:
+    class Watch:
+        """Its capture ends at the first look; a look that was not possible would raise here."""
+
+        control: Any
+        ended: Any = None
+
+        async def all(self) -> dict[str, Any]:
+            over = self.ended is not None
+            return {"a": SimpleNamespace(id="a", node="n0", is_over=over, caught=(), ended=self.ended)}
+
+        async def look_or_give_up(self, *_: Any) -> Any:
+            self.ended = SimpleNamespace(because="its time was over")
+            return SimpleNamespace(rolling=(await self.all())["a"])
+
+    class Turns:
+        async def take(self, _: str, is_over: bool) -> bool:
+            return not is_over
+
+        async def release_capture(self, capture: str) -> None:
+            logged.append(f"{capture} released")
+
+    async def hears(_: Any) -> None:
+        logged.append("told")
+        if logged.count("told") == 1:
+            raise RuntimeError("The database did not answer in 5 s.")
+
+    logged = list[str]()
+    watch: Any = Watch()
+    watch.control = watch
+    known: Any = None
+    turns: Any = Turns()
+    keeper = CapturePoller(watch, known, turns, lambda event, **_: logged.append(event), hears)
+    for _ in range(3):
+        asyncio.run(keeper.turn())
+    assert logged == ["capture_ended", "told", "capture_untold", "capture_ended", "told", "a released"]
 
 
 def test_card_of_a_node_that_cannot_be_looked_at_says_since_when_until_the_end(stage: Stage) -> None:
