@@ -11,7 +11,8 @@ import pytest
 BOT = Path(__file__).parents[2] / "bot"
 FILES = sorted(BOT.rglob("*.py"))
 SIMULATED = {"demo", "lab"}
-MOST_CALLABLES = 60  # parameters and fields, but for those by which a member says what it is; six make stores awaited
+MOST_CALLABLES = 63  # parameters and fields, but for those by which a member says what it is; six make stores awaited,
+# and two fold any stream further
 # What an action, a probe, a cause, a source, a surface or a kind of inventory says of itself is a function by nature.
 MEMBERS = {"domain/action.py", "domain/probe.py", "domain/cause.py", "domain/playbook.py", "sources/source.py"}
 MEMBERS |= {"surfaces/descriptor.py", "inventory/kind.py"}

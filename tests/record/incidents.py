@@ -214,7 +214,7 @@ CAPTURE_EVENTS: tuple[OwnEvent, ...] = (
         39,
     ),
     CaptureStopping("c4p7t0re00", "ann", 12.5, 3600.0),
-    CaptureEnded("c4p7t0re00", "ann stopped it", "its ring"),
+    CaptureEnded("c4p7t0re00", "ann stopped it", "its ring", ("its last segment",)),
 )
 
 MARK_EVENTS: tuple[OwnEvent, ...] = (
