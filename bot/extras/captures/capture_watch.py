@@ -284,13 +284,13 @@ class RollingWatch:
         """Record what the ring shows of symptoms and of held cores; return what is not known yet."""
         mine, waits = self._unfinished[rolling.id], list[str]()
         for symptom, seen in list(mine.seen.items()):
-            names, is_whole = _segments_around(look, rolling, seen.at.timestamp(), runs)
+            names, recorded, is_whole = _segments_around(look, rolling, seen.at.timestamp(), runs)
             if not is_whole:
                 minutes = rolling.request.segment_minutes
                 waits.append(f"{seen.sentence}: its segment is written for up to {minutes} min more")
                 continue
             try:
-                caught = await self._read_cores_before(node, rolling, symptom, seen, names, keep)
+                caught = await self._read_cores_before(node, rolling, symptom, seen, names, recorded, keep)
             except CannotRead as no:
                 caught = replace(seen, unread=one_line(no.sentence, 200))
                 if not seen.unread:  # tried once more: the ring keeps it until then
@@ -310,19 +310,23 @@ class RollingWatch:
         symptom: Symptom,
         seen: SymptomCaught,
         names: Sequence[str],
+        recorded: float,
         keep: Keep,
     ) -> SymptomCaught:
         """Return a symptom with a sentence about the cores just before it. Raises: CannotRead."""
+        lost = replace(seen, unread=seen.unread or "the ring no longer reaches back to it, or recorded nothing then")
         if not names:
-            return replace(
-                seen, unread=seen.unread or "the ring no longer reaches back to it, or recorded nothing then"
-            )
+            return lost
         between = (symptom.at_mono - BEFORE_SECONDS, symptom.at_mono + AFTER_SECONDS)
         called = f"{symptom.name}-{seen.at:%H%M%S}"
         held, runs = await self._read_segments(node, rolling, names, between, called, keep)
         before = [stretch for stretch in held if stretch.begins < symptom.at_mono]
+        if not before and recorded < 1:
+            return lost
         if not before:
-            nobody = f"in the {BEFORE_SECONDS:.0f} s before it no process held a core in the kernel"
+            nobody = f"the {BEFORE_SECONDS:.0f} s before it no process held a core in the kernel"
+            is_all = recorded > BEFORE_SECONDS - 1  # file times are whole seconds
+            nobody = f"in {nobody}" if is_all else f"in {recorded:.0f} of {nobody}; the others were not recorded"
             return replace(seen, sentence=f"{seen.sentence}; {nobody}", unread="")
         sentence = f"{seen.sentence}; {_who_held(before[0], symptom.at_mono)}"
         drawn = await self._store_sketch(rolling, before[0], runs, sentence)
@@ -417,13 +421,20 @@ def rolling_watch(
     return RollingWatch(control, Sketches(cases, now, program_name(), log))
 
 
-def _segments_around(look: RollingStatus, rolling: RollingCapture, at: float, runs: bool) -> tuple[list[str], bool]:
-    """Return the closed segments around a wall-clock second, and whether all of them are closed."""
+def _segments_around(
+    look: RollingStatus, rolling: RollingCapture, at: float, runs: bool
+) -> tuple[list[str], float, bool]:
+    """Return the closed segments around a wall-clock second, how long they were recorded before it, and whether all of
+    them are closed."""
     closed: list[tuple[Segment, int]] = [(part, part.ended) for part in look.segments if part.ended is not None]
     lasts = 60 * rolling.request.segment_minutes + 2  # file times are whole seconds
     names = [part.name for part, end in closed if end >= at - BEFORE_SECONDS and end - lasts <= at + AFTER_SECONDS]
     is_whole = not runs or any(end >= at + AFTER_SECONDS for _, end in closed)
-    return names, is_whole
+    if not names:
+        return names, 0.0, is_whole
+    since, ring = look.wall(rolling.since_mono), closed[0][1] - 60 * rolling.request.segment_minutes
+    begins = max(at - BEFORE_SECONDS, ring, since.timestamp() if since is not None else 0.0)
+    return names, min(at, closed[-1][1]) - begins, is_whole
 
 
 def _who_held(held: HeldStretch, at_mono: float) -> str:

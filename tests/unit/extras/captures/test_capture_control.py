@@ -542,6 +542,7 @@ def test_reset_whose_look_failed_is_told_by_the_next_though_its_line_is_pushed_o
     log.minute(3)
     rolling, watch = stage.ask(), stage.watch(way)
     through(watch.look_or_give_up(stage.known, rolling))
+    log.minute(3)
     log.reset()
     log.minute(3)
     ledger: Any = watch.control.ledger
@@ -576,6 +577,42 @@ def test_segment_around_a_reset_is_read_at_the_second_try_or_said_to_be_unread(s
     assert ("no text: 0" in first.waits[0], first.rolling.caught) == (True, ())
     second = through(watch.look_or_give_up(stage.known, rolling))
     assert ([each.unread for each in second.rolling.caught], second.waits) == (["no text: 1"], ())
+
+
+@pytest.mark.parametrize(
+    ("begun", "ends", "says"),
+    [
+        (4, (40,), "in 4 of the 30 s before it no process held a core in the kernel; the others were not recorded"),
+        (
+            3000,
+            (116, 236),
+            "in 4 of the 30 s before it no process held a core in the kernel; the others were not recorded",
+        ),
+        (
+            3000,
+            (-20,),
+            "in 10 of the 30 s before it no process held a core in the kernel; the others were not recorded",
+        ),
+        (3000, (-80, 40), "in the 30 s before it no process held a core in the kernel"),
+    ],
+    ids=["begun just before", "ring lost", "recorder ended before", "whole"],
+)
+def test_seconds_before_a_reset_that_were_not_recorded_are_said(
+    stage: Stage, begun: int, ends: tuple[int, ...], says: str
+) -> None:
+    log, watch = KernelLog(stage), stage.watch(Failing(stage.access))
+    rolling = stage.ask()
+    stage.world.now += timedelta(seconds=begun)
+    log.reset()
+    at = int(stage.machine.uptime)
+    log.more["segments"] = tuple(
+        Segment(f"perf.data.202611300200{n:04}", 10**7, at + end) for n, end in enumerate(ends)
+    )
+    if ends[-1] < 0:
+        stage.machine.end()
+    log.minute(3)
+    (reset,) = through(watch.look_or_give_up(stage.known, rolling)).rolling.caught
+    assert reset.sentence.partition("; ")[2] == says
 
 
 @pytest.mark.parametrize("how", ["reboots", "leaves"])
