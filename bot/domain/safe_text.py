@@ -280,6 +280,8 @@ _PLAIN = _NO_TEXT | {str}
 
 def _texts_of_log_row(row: Any, deepest: int) -> Iterator[tuple[tuple[Any, ...], str]]:
     """Return the texts of a log's row, also of the mappings in it, each with the names that lead to it."""
+    if isinstance(row, Mapping) and row.keys() >= _OF_WHAT_ENDS:
+        return  # such rows have nothing to do with each other: a database beside redis-token keeps its name
     if isinstance(row, Mapping | list | tuple):
         for name, item in row.items() if isinstance(row, Mapping) else enumerate(row):
             if isinstance(item, str):
@@ -289,6 +291,7 @@ def _texts_of_log_row(row: Any, deepest: int) -> Iterator[tuple[tuple[Any, ...],
 
 
 _DEEPEST = 3  # mappings within a row
+_OF_WHAT_ENDS = frozenset({"what", "kind", "count", "gpus"})  # of EndedItem
 
 
 _BLOCK_OF_SECRETS = re.compile(r"(?i:(?:password|passwd|passphrase|credential|secret)s|\Atokens)\Z")

@@ -15,11 +15,9 @@ from bot.domain.action import Facts, PlanImpact, Step
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead, PlanChanged, UnknownPlaybook
 from bot.domain.incident import Incident
-from bot.domain.json_form import read, to_json_types
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.probe import Probe
-from bot.domain.safe_text import redacted
 from bot.domain.verdict import Status, Verdict, without_secrets
 from bot.probes.profile import as_run, profiled
 from bot.response.diagnosis import plan_impact
@@ -88,8 +86,7 @@ class Recheck:
         except UnknownPlaybook as no:
             raise CannotRead(f"The playbook is gone: {no.sentence}") from no
         asked = tuple(probe for probe in playbook.probes if probe.name in plan_impact.READ_AGAIN)
-        ends = plan_impact.ended_by_reboot(await self.triages[0].snapshot(node, replace(playbook, probes=asked)))
-        return read(PlanImpact, redacted(to_json_types(ends)))  # as the recorded one, with which it is compared
+        return plan_impact.ended_by_reboot(await self.triages[0].snapshot(node, replace(playbook, probes=asked)))
 
     async def _look_once(self, triage: Triage, node: Node, playbook: Playbook, steps: Sequence[Step]) -> RecheckResult:
         together = self.reach.has_one_login(node) and not any(self.reach.by_calls(step) for step in steps)

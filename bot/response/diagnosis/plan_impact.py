@@ -16,7 +16,7 @@ from bot.domain.action import EndedItem, PlanImpact
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import LEFT_OUT, data_pattern, is_protected, makes_cgroups
 from bot.domain.protected import units as names
-from bot.domain.safe_text import listed, one_line
+from bot.domain.safe_text import listed, one_line, redacted_line
 from bot.probes.containers import MOST_CONTAINERS, ContainersReading
 from bot.probes.formats.container_lists import Container
 from bot.probes.gpu import GpuReading, GpuUser
@@ -41,7 +41,10 @@ _SYSTEM = ("containerd-shim", "conmon", "runc", "(sd-pam)", "agetty", "sftp-serv
 
 
 def ended_by_reboot(snapshot: Snapshot) -> PlanImpact:
-    """Return what runs on the node and ends with its boot, the gravest first."""
+    """Return what runs on the node and ends with its boot, the gravest first.
+
+    Each row is named as the record names it, with which it is compared: a secret is cut by the name alone.
+    """
     units, containers = snapshot.get(UnitsReading), snapshot.get(ContainersReading)
     processes, gpu = snapshot.get(ProcessesReading), snapshot.get(GpuReading)
     kept = [*_data_units(snapshot, units), *_data_containers(containers)]
@@ -96,7 +99,7 @@ def ended_by_stop(snapshot: Snapshot, unit: str) -> PlanImpact:
     runs = found is not None and found.active == "active"
     age = _unit_age(snapshot, found.started_usec) if found is not None and runs else None
     return PlanImpact(
-        (EndedItem(one_line(unit, 80), "unit", age=age),), 0, (units,) if isinstance(units, Unread) else ()
+        (EndedItem(redacted_line(unit, 80), "unit", age=age),), 0, (units,) if isinstance(units, Unread) else ()
     )
 
 
@@ -139,14 +142,14 @@ def _whole_seconds(seconds: float | None) -> int | None:
 def _data_units(snapshot: Snapshot, units: UnitsReading | Unread) -> Iterator[EndedItem]:
     for unit in () if isinstance(units, Unread) else units.services:
         if unit.active == "active" and data_pattern((unit.name, *unit.aliases)):
-            yield EndedItem(one_line(unit.name, 80), "keeps", age=_unit_age(snapshot, unit.started_usec))
+            yield EndedItem(redacted_line(unit.name, 80), "keeps", age=_unit_age(snapshot, unit.started_usec))
 
 
 def _job_runners(snapshot: Snapshot, units: UnitsReading | Unread) -> Iterator[EndedItem]:
     for unit in () if isinstance(units, Unread) else units.services:
         names = (unit.name, *unit.aliases)
         if unit.active == "active" and makes_cgroups(names) and not data_pattern(names):
-            yield EndedItem(one_line(unit.name, 80), "jobs", age=_unit_age(snapshot, unit.started_usec))
+            yield EndedItem(redacted_line(unit.name, 80), "jobs", age=_unit_age(snapshot, unit.started_usec))
 
 
 def _running(containers: ContainersReading | Unread) -> Iterator[tuple[str, str, Container]]:
@@ -168,7 +171,7 @@ def _data_containers(containers: ContainersReading | Unread) -> Iterator[EndedIt
     found: dict[str, list[Container]] = {}
     for image, name, container in _running(containers):
         if keeper := next((word for word in (image, name) if data_pattern((word,))), ""):
-            found.setdefault(one_line(keeper, 60), []).append(container)
+            found.setdefault(redacted_line(keeper, 60), []).append(container)
     for keeper, mine in found.items():
         yield EndedItem(keeper, "keeps", len(mine), age=_oldest(mine))
 
@@ -180,7 +183,7 @@ def _other_containers(containers: ContainersReading | Unread) -> Iterator[EndedI
         if not data_pattern((image, name))
     ]
     if rest:
-        names = Counter(one_line(name, 60) or "?" for name, _ in rest)
+        names = Counter(redacted_line(name, 60) or "?" for name, _ in rest)
         words = [f"{count} × {name}" if count > 1 else name for name, count in names.most_common()]
         yield EndedItem(listed(words, _MOST_IMAGES), "containers", len(rest), age=_oldest([each for _, each in rest]))
 
@@ -216,7 +219,9 @@ def _gpu_processes(users: Sequence[GpuUser]) -> Iterator[EndedItem]:
         found.setdefault(user.name, []).append(user)
     for name, mine in sorted(found.items(), key=lambda named: (-_gpu_count(named[1]), named[0])):
         oldest = max((user.age for user in mine if user.age is not None), default=None)
-        yield EndedItem(one_line(name, 64) or "process", "gpu", len(mine), _gpu_count(mine), _whole_seconds(oldest))
+        yield EndedItem(
+            redacted_line(name, 64) or "process", "gpu", len(mine), _gpu_count(mine), _whole_seconds(oldest)
+        )
 
 
 def _gpu_count(users: Sequence[GpuUser]) -> int:
@@ -236,4 +241,4 @@ def _busy_programs(kinds: Sequence[ProcessKind], named: Mapping[str, int], secon
 
 
 def _ended_process(kind: ProcessKind) -> EndedItem:
-    return EndedItem(one_line(kind.name, 64), "process", kind.count, age=_whole_seconds(kind.age))
+    return EndedItem(redacted_line(kind.name, 64), "process", kind.count, age=_whole_seconds(kind.age))

@@ -10,6 +10,7 @@ from bot.actions import ACTIONS
 from bot.domain.action import EndedItem, Plan, PlanImpact, Step
 from bot.domain.json_form import read, to_json_types
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.safe_text import redacted
 from bot.domain.verdict import Verdict
 from bot.probes.containers import ContainersReading
 from bot.probes.formats.container_lists import Container
@@ -17,7 +18,7 @@ from bot.probes.gpu import Gpu, GpuReading, GpuUser
 from bot.probes.processes import ProcessesReading, ProcessKind
 from bot.probes.units import Unit, UnitsReading
 from bot.response.diagnosis.plan_impact import ended_by_reboot, ended_by_stop
-from bot.surfaces.document import node_document
+from bot.surfaces.document import ends_body, node_document
 from bot.view.plan_words import PlanWords
 from tests.unit.causes.builders import node
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE
@@ -161,6 +162,14 @@ def test_names_of_nodes_are_made_safe_and_rows_are_bounded() -> None:
     assert (len(ends.rows), ends.more) == (40, 460)
     assert all(end.what.isprintable() for end in ends.rows)
     assert said(ends)[-1] == "460 more"
+
+
+def test_what_ends_is_named_as_on_record_and_a_name_is_cut_only_for_what_it_is_itself() -> None:
+    names = ("redis-token", "mysql-0", "postgres-password", "cassandra-0", "postgres-Fa0ke1Fa2ke3Fa4ke5Fa6ke7")
+    ends = ended_by_reboot(looked(ContainersReading((), tuple(container("sha256:aa", name) for name in names))))
+    assert [end.what for end in ends.rows] == [*names[:4], "[redacted]"]
+    assert read(PlanImpact, redacted(to_json_types(ends))) == ends
+    assert redacted(ends_body(ends)) == ends_body(ends)
 
 
 def test_it_is_in_the_document_beside_the_plan_and_not_in_its_digest() -> None:
