@@ -300,7 +300,7 @@ class RollingWatch:
             await self.control.record_symptom(caught)
             mine.seen.pop(symptom, None)
         if (runs or not look.is_active) and "core-held" in rolling.request.around and mine.clock.minus_mono is not None:
-            await self._search_held_cores(node, rolling, look, keep)
+            await self._search_held_cores(node, rolling, look, not runs, keep)
         return [*waits, *mine.unread]
 
     async def _read_cores_before(
@@ -332,16 +332,23 @@ class RollingWatch:
         drawn = await self._store_sketch(rolling, before[0], runs, sentence)
         return replace(seen, sentence=sentence, unread="", sketch=drawn)
 
-    async def _search_held_cores(self, node: Node, rolling: RollingCapture, look: RollingStatus, keep: Keep) -> None:
-        """Search the newly closed segments for held cores."""
+    async def _search_held_cores(
+        self, node: Node, rolling: RollingCapture, look: RollingStatus, is_last: bool, keep: Keep
+    ) -> None:
+        """Search the newly closed segments for held cores, and keep what no segment shows."""
         mine, segments = self._unfinished[rolling.id], self._unfinished[rolling.id].segments
         closed = [(segment, float(segment.ended)) for segment in look.segments if segment.ended is not None]
-        if closed and closed[0][0].name not in segments and (since := look.wall(rolling.since_mono)) is not None:
-            until, begins = mine.searched or since.timestamp(), closed[0][1] - 60 * rolling.request.segment_minutes
+        since = look.wall(rolling.since_mono)
+        until = mine.searched or (since.timestamp() if since is not None else 0.0)
+        if closed and closed[0][0].name not in segments:
+            begins = closed[0][1] - 60 * rolling.request.segment_minutes
             if begins - until > BEFORE_SECONDS:  # the first segment begins late on a slow node
-                between = (_clock_words(datetime.fromtimestamp(at, UTC)) for at in (until, begins))
-                lost = f"what the cores did from {' to '.join(between)} UTC"
-                segments[lost] = "the ring had lost it before this program looked"
+                lost = f"what the cores did from {_second_words(until)} to {_second_words(begins)} UTC"
+                segments[lost] = "this program had not read it when the ring lost it"
+        unclosed = len(closed) < len(look.segments)
+        if is_last and rolling.since_usec and (unclosed or not closed):
+            rest = f"what the cores did from {_second_words(closed[-1][1] if closed else until)} UTC on"
+            segments[rest] = "its recorder ended before it closed the segment" if unclosed else "its ring is gone"
         for segment, ended in closed:
             if segments.get(segment.name) == "":
                 continue
@@ -457,3 +464,7 @@ def _time_error(look: RollingStatus) -> float | None:
 
 def _clock_words(at: datetime) -> str:
     return f"{at.astimezone(UTC):%H:%M:%S}.{at.microsecond // 1000:03d}"
+
+
+def _second_words(at: float) -> str:
+    return _clock_words(datetime.fromtimestamp(at, UTC))

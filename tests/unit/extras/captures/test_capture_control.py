@@ -721,9 +721,31 @@ def test_segments_that_the_ring_lost_before_they_were_searched_are_said_until_th
     assert waits[:2] == [(), ()]
     assert waits[2] == waits[3]
     assert re.fullmatch(
-        r"what the cores did from 00:10:\S+ to 00:18:\S+ UTC: the ring had lost it before this program looked",
+        r"what the cores did from 00:10:\S+ to 00:18:\S+ UTC: this program had not read it when the ring lost it",
         *waits[2],
     )
+
+
+@pytest.mark.parametrize(
+    ("ends", "says"),
+    [
+        ((), "from 00:00:00.000 UTC on: its ring is gone"),
+        ((None,), "from 00:00:00.000 UTC on: its recorder ended before it closed the segment"),
+        ((120, None), "from 00:02:00.000 UTC on: its recorder ended before it closed the segment"),
+    ],
+)
+def test_last_segment_that_a_killed_recorder_left_or_a_ring_that_is_gone_is_said(
+    stage: Stage, ends: tuple[int | None, ...], says: str
+) -> None:
+    log, watch = KernelLog(stage), stage.watch(Failing(stage.access))
+    rolling = through(watch.control.ask(ONE, RollingRequest(1, 2, ("core-held",)), "terminal:ann"))
+    since = int(stage.machine.uptime)
+    log.more["segments"] = tuple(
+        Segment(f"perf.data{n}", 10**7, None if end is None else since + end) for n, end in enumerate(ends)
+    )
+    stage.machine.end()
+    ended = through(watch.look_or_give_up(stage.known, rolling)).rolling.ended
+    assert ended.unread == (f"what the cores did {says}",)
 
 
 def test_ring_of_another_capture_is_left_until_that_one_has_read_it(stage: Stage) -> None:
