@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from bot.domain.probe import CustomReading, Snapshot, TellsLines
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import redacted_line
 from bot.domain.three_valued_logic import Truth, Unknown
 from bot.library.kinds import Shape
 from bot.library.kleene import FUNCTIONS, Value, truth
@@ -99,4 +99,4 @@ def _node_lines(reading: object, field: str) -> tuple[str, ...]:
 def _value_text(value: Value) -> str:
     if isinstance(value, float):
         return f"{value:.2f}".rstrip("0").rstrip(".")
-    return one_line(", ".join(map(str, value)) if isinstance(value, tuple) else str(value), 200)
+    return redacted_line(", ".join(map(str, value)) if isinstance(value, tuple) else str(value), 200)

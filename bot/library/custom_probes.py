@@ -16,7 +16,7 @@ from bot.domain.duration import duration_text, parse_duration
 from bot.domain.errors import CannotRead
 from bot.domain.json_form import to_json_types
 from bot.domain.probe import CustomReading, Probe
-from bot.domain.safe_text import one_line, safe
+from bot.domain.safe_text import one_line, redacted_line, safe
 from bot.library.kinds import ValueKind
 from bot.library.kleene import FUNCTIONS
 from bot.library.read_only import writing_fault
@@ -61,7 +61,7 @@ class _Finder:
             # A longer line is skipped: if it were cut, the pattern could match at the cut.
             if len(line.encode()) <= _LONGEST_LINE and (found := self.pattern.search(line)):
                 text = found.group(1) if self.pattern.groups else found.group(0)
-                return _converted(text, self.type), one_line(line, 400)
+                return _converted(text, self.type), redacted_line(line, 400)
         return None, ""
 
     def in_json(self, document: Any) -> Field | None:

@@ -18,7 +18,7 @@ from bot.domain.command import Command, Outputs, SampleTimes
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.protected import KUBELET_UNITS, services
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import redacted_line
 from bot.probes.formats.fragment import END, fragment, is_whole
 from bot.probes.formats.systemctl import shown_units
 
@@ -167,7 +167,7 @@ def parse(outputs: Outputs) -> EssentialUnitsReading:
 def _complaints(text: str) -> Iterator[KubeletComplaint]:
     for line in text.split("\n"):
         if found := _COMPLAINT.fullmatch(line):
-            yield KubeletComplaint(timedelta(seconds=float(found["at"])), one_line(found["says"], 300))
+            yield KubeletComplaint(timedelta(seconds=float(found["at"])), redacted_line(found["says"], 300))
 
 
 def _properties_by_unit(text: str) -> dict[str, Mapping[str, str]]:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bot.domain.errors import CannotRead
-from bot.domain.safe_text import one_line, safe
+from bot.domain.safe_text import one_line, redacted_line, safe
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def _crictl_row(row: Mapping[str, Any], now: datetime) -> Container:
         status=status,
         running=state == "CONTAINER_RUNNING",
         age=None if made is None else _age_since(made, now),
-        source=one_line(f"{row['id']} {shown} {name} {status}", 400),
+        source=redacted_line(f"{row['id']} {shown} {name} {status}", 400),
     )
 
 

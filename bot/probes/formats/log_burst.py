@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import redacted_line
 
 SECONDS = 10  # of a period
 LEAST_BYTES = 115_200  # what 115,200 baud can print in ten seconds, at ten bits a byte
@@ -46,4 +46,4 @@ def log_burst(line: str) -> LogBurst | None:
     if found is None:
         return None
     at, lines, size, text = found.groups()
-    return LogBurst(timedelta(seconds=int(at)), int(lines), int(size), one_line(text, 300))
+    return LogBurst(timedelta(seconds=int(at)), int(lines), int(size), redacted_line(text, 300))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 
 from bot.domain.errors import CannotRead
-from bot.domain.safe_text import one_line, safe
+from bot.domain.safe_text import one_line, redacted_line, safe
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,5 +72,5 @@ def _from_json(text: str) -> Iterator[FailedUnit]:
         if not isinstance(row, dict) or not isinstance(row.get("unit"), str):
             raise CannotRead("units: the list of failed units is malformed")
         if row.get("active") == "failed":
-            name, says = safe(row["unit"]), one_line(str(row.get("description", "")), 400)
-            yield FailedUnit(name, says, one_line(f"{name} {row.get('load')} failed {row.get('sub')} {says}", 400))
+            name, says = safe(row["unit"]), redacted_line(str(row.get("description", "")), 400)
+            yield FailedUnit(name, says, redacted_line(f"{name} {row.get('load')} failed {row.get('sub')} {says}", 400))

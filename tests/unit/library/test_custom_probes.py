@@ -86,6 +86,13 @@ def test_line_over_four_kilobytes_is_not_looked_at() -> None:
     assert isinstance(read(made, "é" * 2049 + "a"), Unread)
 
 
+def test_line_is_cut_where_it_holds_no_secret_any_more() -> None:
+    reading = read(make({"a": regex("^(ERROR)", "text")}), f"ERROR {'-' * 370} https://bot:Fa0ke1Fa2ke3Fa4ke5@db-7/x")
+    assert isinstance(reading, CustomReading)
+    assert "https://bot:[redact" in reading.source[0]
+    assert "Fa0ke" not in reading.source[0], "half a secret does not look like one"
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "value"),
     [
