@@ -83,8 +83,8 @@ class _Unfinished:
 
     Shape: `log_read` is until when the log was read, `first_gap` and `log` what of it was not; `seen` are symptoms,
     with what goes on record if their segments are never read; `segments` were searched for held cores, each with why it
-    was not read, and `searched` is when the last ended; `clock` is what the node said last, in case that it does not
-    say it; `away` is why no look was possible after that of `looked_at`.
+    was not read, `tried_twice` those that are left so, and `searched` is when the last ended; `clock` is what the node
+    said last, in case that it does not say it; `away` is why no look was possible after that of `looked_at`.
     """
 
     log_read: float | None = None
@@ -92,6 +92,7 @@ class _Unfinished:
     log: str = ""
     seen: dict[Symptom, SymptomCaught] = field(default_factory=dict)
     segments: dict[str, str] = field(default_factory=dict)
+    tried_twice: set[str] = field(default_factory=set)
     searched: float = 0.0
     clock: WallClock = WallClock()
     looked_at: datetime | None = None
@@ -349,12 +350,15 @@ class RollingWatch:
         if is_last and rolling.since_usec and (unclosed or not closed):
             rest = f"what the cores did from {_second_words(closed[-1][1] if closed else until)} UTC on"
             segments[rest] = "its recorder ended before it closed the segment" if unclosed else "its ring is gone"
-        for segment, ended in closed:
-            if segments.get(segment.name) == "":
+        # New ones first, and each failed one once more: perf must not keep a sick node busy all the time.
+        for segment, ended in sorted(closed, key=lambda each: each[0].name in segments):
+            if segments.get(segment.name) == "" or segment.name in mine.tried_twice:
                 continue
             try:
                 held, runs = await self._read_segments(node, rolling, [segment.name], None, segment.name, keep)
             except CannotRead as no:
+                if segment.name in segments:
+                    mine.tried_twice.add(segment.name)
                 segments[segment.name] = one_line(no.sentence, 160)
                 continue
             known = (await self.control.find(rolling.id)).knows
@@ -372,7 +376,7 @@ class RollingWatch:
                 )
                 await self.control.record_symptom(event)
                 more = ""  # said once, of the longest
-            segments[segment.name], mine.searched = "", ended
+            segments[segment.name], mine.searched = "", max(mine.searched, ended)
 
     async def _read_segments(
         self,
