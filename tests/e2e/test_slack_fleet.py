@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -53,8 +55,9 @@ async def said(slack: SlackWorkspace, words: str, *, block: str = "") -> Message
 
 
 def kept(state: Path, words: str) -> bool:
-    """True once the database has these words."""
-    return any(words.encode() in path.read_bytes() for path in state.iterdir() if path.is_file())
+    """True once the database has these words, by a transaction that is over."""
+    with closing(sqlite3.connect(state / "zombie.db")) as database:
+        return any(words in line for line in database.iterdump())
 
 
 def table(message: Message, kind: str = "data_table") -> list[list[str]]:

@@ -101,7 +101,8 @@ async def test_what_slack_did_not_sign_just_now_is_refused(slack: SlackWorkspace
         (401, mention(), {"X-Slack-Request-Timestamp": str(stamp()), "X-Slack-Signature": "v0=ünsigned"}),
         (401, mention(), {"X-Slack-Request-Timestamp": str(stamp()), "X-Slack-Signature": ""}),
         (401, of_another, genuine),
-        *((401, mention(), sign(slack.signing_secret, stamp() + off, mention())) for off in (-301, 301, -86_400)),
+        # A slow machine sends them a while later.
+        *((401, mention(), sign(slack.signing_secret, stamp() + off, mention())) for off in (-301, 420, -86_400)),
         *(
             (401, mention(), genuine | {"X-Slack-Request-Timestamp": written})
             for written in ("soon", "", "1e9", "-1", "²", "9" * 5000, "17 00")
