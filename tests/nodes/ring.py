@@ -119,7 +119,8 @@ class Patient:
         self.samples.write_text("".join(found))
 
     def recording(self) -> str:
-        return subprocess.run(["pgrep", "-f", str(self.perf)], capture_output=True, text=True, check=False).stdout
+        """The recorder's process, nothing where none runs; what it starts for a moment is younger."""
+        return subprocess.run(["pgrep", "-o", "-f", str(self.perf)], capture_output=True, text=True, check=False).stdout
 
     def must_be_clean(self) -> None:
         """Nothing runs that the login started, and no file of it, or of the ring, is left."""
