@@ -128,12 +128,12 @@ def says_what_cannot_be_sent() -> object:
 
 
 class NoVault(UsageError):
-    def __init__(self, node: str, vault: str) -> None:
-        super().__init__(f"{vault} has no key of {node}.")
+    def __reduce__(self) -> tuple[Callable[[], object], tuple[()]]:
+        return fails, ()
 
 
 def says_what_cannot_be_read() -> NoReturn:
-    raise NoVault("node-0", "vault")
+    raise NoVault("The vault has no key of node-0.")
 
 
 @pytest.mark.parametrize("ends", [dies, fails, says_what_cannot_be_sent, says_what_cannot_be_read])
