@@ -12,7 +12,6 @@ Those of `concurrent.futures` may never end where one dies: Python 3.11.7 waits 
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import pickle
 import signal
@@ -43,7 +42,6 @@ def run_shared(several: int, ask: Asks[M, T], main: Callable[[Asks[M, T]], Corou
     runs. Where fewer processes can be started, there are fewer.
     """
     links, processes = list[socket.socket](), list[int]()
-    gc.freeze()  # what is loaded is not searched for garbage again, nor copied for that
     try:
         held_back = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:

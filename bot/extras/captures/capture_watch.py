@@ -27,7 +27,7 @@ from bot.extras.captures.capture_fold import AFTER_LAST_LOOK, LOG_UNREAD, Rollin
 from bot.extras.captures.events import SymptomCaught
 from bot.extras.captures.held_cores import HELD_SECONDS, HeldCoreFinder, HeldStretch
 from bot.extras.captures.ring_access import MachineIdentity, RingAccess
-from bot.extras.captures.ring_status import RollingStatus, Segment, Symptom, symptoms
+from bot.extras.captures.ring_status import RollingStatus, Symptom, symptoms
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.store import CaptureStore
 from bot.extras.profiles.by_core import CoreRuns
@@ -337,8 +337,8 @@ class RollingWatch:
         self, node: Node, rolling: RollingCapture, look: RollingStatus, is_last: bool, keep: Keep
     ) -> None:
         """Search the newly closed segments for held cores, and keep what no segment shows."""
-        mine, segments = self._unfinished[rolling.id], self._unfinished[rolling.id].segments
-        closed = [(segment, float(segment.ended)) for segment in look.segments if segment.ended is not None]
+        mine, closed = self._unfinished[rolling.id], look.closed
+        segments = mine.segments
         since = look.wall(rolling.since_mono)
         until = mine.searched or (since.timestamp() if since is not None else 0.0)
         if closed and closed[0][0].name not in segments:
@@ -435,9 +435,10 @@ def rolling_watch(
 def _segments_around(
     look: RollingStatus, rolling: RollingCapture, at: float, runs: bool
 ) -> tuple[list[str], float, bool]:
-    """Return the closed segments around a wall-clock second, how long they were recorded before it, and whether all of
-    them are closed."""
-    closed: list[tuple[Segment, int]] = [(part, part.ended) for part in look.segments if part.ended is not None]
+    """Return the closed segments around a wall-clock second, for how many seconds before it they were recorded, and
+    whether all of them are closed.
+    """
+    closed = look.closed
     lasts = 60 * rolling.request.segment_minutes + 2  # file times are whole seconds
     names = [part.name for part, end in closed if end >= at - BEFORE_SECONDS and end - lasts <= at + AFTER_SECONDS]
     is_whole = not runs or any(end >= at + AFTER_SECONDS for _, end in closed)

@@ -75,6 +75,11 @@ class RollingStatus:
         return sum(segment.size_bytes for segment in self.segments)
 
     @property
+    def closed(self) -> list[tuple[Segment, int]]:
+        """The segments that are whole, with when they were closed; the oldest first."""
+        return [(segment, segment.ended) for segment in self.segments if segment.ended is not None]
+
+    @property
     def stamped(self) -> list[tuple[float, str]]:
         """The kernel log's lines with a stamp, the oldest first; by CLOCK_MONOTONIC, with the log clock's distance."""
         offset = self.kernel_log.seconds if self.kernel_log is not None else 0.0
