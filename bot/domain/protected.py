@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -153,4 +154,9 @@ def _matches_any(name: str, patterns: tuple[str, ...]) -> bool:
     stem = stem if dot and suffix in _STOPPABLE else name
     template = stem.partition("@")[0]
     known = {stem.casefold(), template.casefold()}
-    return any(fnmatch.fnmatchcase(unit, pattern.casefold()) for unit in known for pattern in patterns)
+    return any(map(_pattern(patterns).match, known))
+
+
+@functools.cache
+def _pattern(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(fnmatch.translate(pattern.casefold()) for pattern in patterns))

@@ -60,6 +60,8 @@ class KernelLogReading:
 
     def lost_until(self, *kinds: str) -> timedelta:
         """Return until when, after boot, lines that may tell these kinds were left out; zero where none was."""
+        if not self.rings_begin:
+            return timedelta(0)
         return max(self.rings_begin.get(ring, timedelta(0)) for ring in table().rings_of(kinds))
 
     @property

@@ -133,7 +133,7 @@ class KernelTable:
         told = {row.kind for row in (*self.rows, *self.of_sites)}
         return frozenset(told.difference(PARTS_OF_A_STORY).union(WITHOUT_ROWS))
 
-    @property
+    @functools.cached_property
     def rings(self) -> tuple[str, ...]:
         """The rings of our rows, in the order in which the node asks for them."""
         return tuple(dict.fromkeys(row.ring for row in self.rows))
