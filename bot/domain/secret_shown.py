@@ -288,7 +288,9 @@ _END_OF_SENTENCE = re.compile(
 )
 _SAID = re.compile(r"(?:[\W_](?<![-+]))*(?P<word>(?:--?)?[^\s\"'`“”„«»「」『』（）：，。；<>|\[\]]*[^\W_])")
 _ENDS = re.compile(r"\s--?[A-Za-z]|\s/[A-Za-z]{1,2}\s|[\w.({-]=|\|\s")
-_NO_SENTENCE = re.compile(r"\s{0,4}(?:==?|:=)|:\s{0,2}[\"']|%|\\{0,3}[\"']|\(\)|\.[a-z]|[/@]|\w|-\w|::|[\])]")
+_NO_SENTENCE = re.compile(
+    r"\s{0,4}(?:==?|:=)|:\s{0,2}[\"']|%|\\{0,3}[\"']|\(\)|\.[a-z]|[/@]|\w|-\w|::|[\])]|>[,.:;()\[\]]"
+)
 _BINARY = re.compile(r"\\x[89a-f][0-9a-f]|%[2-7][0-9A-F][^%\n]{0,20}%[2-7][0-9A-F]")
 _SUFFIX = re.compile(
     r"[a-z]{2,20}(?:ed|ing|able|ible|ful|less|ary|ent|ant|ous|ive|ory|ally|tion|tions|sion|ment|ness|ity|ance|ence)"
