@@ -52,7 +52,8 @@ class PostState:
 
     Shape: `say` is called when it is the part's turn, so that outdated progress is never sent; of a file it is the
     request. `version` counts the wordings, `sent` is the newest in the chat, `failures` are those since the chat took
-    one. While there is a `pending` delivery, the next wording has to arrive.
+    one. While there is a `pending` delivery, the next wording has to arrive. `newest_id` is the newest wording in the
+    outbox that this program knows of.
     """
 
     card: str
@@ -67,6 +68,7 @@ class PostState:
     failures: int = 0
     stands: Message | None = None  # the last message that the chat accepted, with its pictures
     pending: PendingDelivery | None = None
+    newest_id: str = ""
     in_private: bool = False  # the bot may not write in the channel: only the asker gets an answer
     was_gone: bool = False  # a person deleted the message: a pending delivery posts it again, progress does not
     nowhere: bool = False  # it cannot be posted anywhere
@@ -78,6 +80,7 @@ class PostState:
     def want(self, say: Say | FileRequest, pending: PendingDelivery | None = None) -> None:
         """Ask for another wording; a pending delivery stays pending until this or a later wording has arrived."""
         self.say, self.version, self.pending = say, self.version + 1, pending or self.pending
+        self.newest_id = (pending.post_id if pending is not None else "") or self.newest_id
         if pending is not None and self.nowhere:  # it may be possible now
             self.nowhere = False
             self.settled.clear()

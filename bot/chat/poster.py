@@ -465,14 +465,14 @@ class Poster:
         asked = outcome.seconds if isinstance(outcome, RetryLater) else self._timing.longest_pause
         pause = max(asked, self._pause_after(part.failures))
         self._log(f"{self.chat.logged}_failed", card=part.card, part=part.name, error=error, again_in_seconds=pause)
-        sent = pending.post_id if pending is not None else ""
+        newest = part.newest_id  # before anything is awaited: meanwhile another program may store a newer one
         with logging_outbox_failure(self._log, part.card):
-            sent = sent or await self._outbox.last_id(part.card, part.name)
+            newest = newest or await self._outbox.last_id(part.card, part.name)
             if pending is not None and pending.post_id:
                 await self._outbox.mark_failed(pending.post_id, self._now() + timedelta(seconds=pause), error)
         await asyncio.sleep(pause)
         with logging_outbox_failure(self._log, part.card):  # what is sent without it, it hears of when it stands
-            if sent and sent != await self._outbox.last_id(part.card, part.name) and part.pending is pending:
+            if newest and newest != await self._outbox.last_id(part.card, part.name) and part.pending is pending:
                 part.sent, part.pending = version, None  # another program has a newer wording, and sends that
 
     def _pause_after(self, failures: int) -> float:

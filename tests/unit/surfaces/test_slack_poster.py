@@ -342,7 +342,6 @@ async def test_card_never_stays_at_what_another_program_replaced_while_this_one_
     tmp_path: Path, is_progress: bool, is_cut_off: bool
 ) -> None:
     channel, paused = DownOnce(), asyncio.Event()
-    channel.let_go.set()
     with ledger_in(tmp_path) as database:
         ours: Any = SlowOutbox(Outbox(database))
         theirs: Any = Outbox(database)
@@ -353,11 +352,15 @@ async def test_card_never_stays_at_what_another_program_replaced_while_this_one_
         await until(lambda: channel.posts and not Outbox(database).waiting.now(), "the card")
         if is_progress:
             slow.show("a", AT, lambda: Message("a step runs"))
+            await until(lambda: channel.begun, "the first edit")  # it fails once the end stands
         else:
             await slow.enqueue("a", CARD, AT, Message("the question"))
-        await paused.wait()
+            channel.let_go.set()
+            await paused.wait()
         await fast.enqueue("a", CARD, AT, Message("the end"))
         await until(lambda: channel.edits and not Outbox(database).waiting.now(), "the end")
+        channel.let_go.set()
+        await paused.wait()
         ours.fails = 1 if is_cut_off else 0
         slow.mark_finished("a")
         await until(lambda: slow.parts == 0, "its being done")
