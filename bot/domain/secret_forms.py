@@ -258,7 +258,8 @@ class SecretTable:
     def cut(self, text: str, values: dict[str, None] | None = None) -> str:
         """Return a text with a mark in place of each secret; what a cut lays bare is searched too.
 
-        A secret goes wherever else it stands in the text. It is added to `values`, where there are more texts.
+        A secret goes wherever else it stands in the text, unless only its sentence makes it one. It is added to
+        `values`, where there are more texts.
         """
         found = dict[str, None]()
         text = without_values(self._cut_forms(text, found), found)
@@ -353,7 +354,8 @@ class SecretTable:
                 is_marked |= not is_last
                 names = [name for name in names if not any(taken[name.begin : name.end])]
         cuts = _in_original_text(text, _longest(cuts))
-        values.update((text[cut.begin : cut.end].strip(), None) for cut in cuts)
+        if is_marked:  # what only nothing says to be harmless may be a node's name, which stays in other lines
+            values.update((text[cut.begin : cut.end].strip(), None) for cut in cuts)
         return apply_cuts(text, cuts)
 
     def _holds_secret(self, text: str) -> bool:

@@ -263,7 +263,8 @@ def _is_word(word: str, before: str) -> bool:
         return True
     if _NAME_OF_SECRET.fullmatch(word) and secret_names().kind(word):
         return True
-    return _BEFORE_NAMES.fullmatch(before) is not None and _IDENTIFIER.fullmatch(word) is not None
+    named = _BEFORE_NAMES.fullmatch(before)
+    return named is not None and (named["surely"] is not None or _IDENTIFIER.fullmatch(word) is not None)
 
 
 def _is_random(word: str) -> bool:
@@ -277,9 +278,10 @@ _OPENING = ":=：「『“«`\"'"
 _ENGLISH = re.compile(r"(?i:pass(?!e\b)|pw|psk|secret|token|cred|key|jwt|otp|salt|auth|community|preshared)")
 _COPULAS = frozenset({"", "is", "was", "are", "to", "as", "from", "now", "be", "lautet", "ist", "est", "es"})
 _BETWEEN = frozenset({"and", "or", "of", "the", "in", "a", "for"})
+# A name of any form follows the first, and after the others one that is no password's.
 _BEFORE_NAMES = re.compile(
-    r"for|user|by|from|of|on|at|in|host|account|named|service|database|role|to"
-    r"|benutzer|utilisateur|usuario|utente|gebruiker|użytkownika|пользователя"
+    r"(?P<surely>for|by|of|user|host|account|named|service|database|node|pod|workload|identity"
+    r"|benutzer|utilisateur|usuario|utente|gebruiker|użytkownika|пользователя)|from|on|at|in|role|to"
 )
 _LONGEST_SENTENCE = 160  # characters
 _END_OF_SENTENCE = re.compile(
