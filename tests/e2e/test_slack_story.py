@@ -65,7 +65,11 @@ async def card(slack: SlackWorkspace, *words: str, button: str = "") -> Message:
         ]
         return next((one for one in ours if not button or f'"{button}"' in json.dumps(one.blocks)), None)
 
-    return await slack.until(found, LONG, what=f"a card: {words}")
+    try:
+        return await slack.until(found, LONG, what=f"a card: {words}")
+    except TimeoutError as late:
+        late.add_note("\n".join(one.text for one in slack.messages("oncall-gpu")))
+        raise
 
 
 async def decides(slack: SlackWorkspace, user: str, message: Message, action: str = "approve") -> None:
