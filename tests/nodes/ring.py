@@ -112,7 +112,7 @@ class Patient:
         found = []
         while at < now:
             found.append(
-                f"kubelet 77/78 [{core:03}] {at:.9f}: cpu-clock/freq=49/: \n"
+                f"kubelet 77/78 [{core:03}] {at:.9f}: cycles/freq=49/: \n"
                 "\tffffffff81000010 mem_cgroup_nr_lru_pages+0x10 ([kernel.kallsyms])\n\n"
             )
             at += 1 / 49

@@ -165,7 +165,7 @@ class RollingControl:
 
     async def record_symptom(self, event: SymptomCaught) -> None:
         """Record a symptom, unless it is on record: several programs may see it."""
-        await self._append(event, BOT, lambda now, _: not now.knows(event.symptom, event.at_mono, event.core))
+        await self._append(event, BOT, lambda now, _: not now.knows(event))
 
     async def record_end(
         self,
@@ -276,7 +276,7 @@ class RollingControl:
             rolling = record.captures.get(event.capture)
             if rolling is None or rolling.is_over or not may(rolling, record.now):
                 return ()
-            return (*(each for each in first if not rolling.knows(each.symptom, each.at_mono, each.core)), event)
+            return (*(each for each in first if not rolling.knows(each)), event)
 
         await self.ledger.append(decide, by)
         return await self.find(event.capture)

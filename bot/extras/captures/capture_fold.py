@@ -26,7 +26,6 @@ from bot.extras.captures.recorder_commands import RollingRequest
 if TYPE_CHECKING:
     from bot.domain.entry import Entry
 
-SAME_SECONDS = 10.0  # symptoms of the same kind closer together than this are the same
 ENDS_WITHIN = timedelta(minutes=5)  # after its time: `timeout` and systemd end the recorder within two minutes
 LOST_AFTER = timedelta(days=1)  # after its time, without an answer of its node
 LED_TO = timedelta(minutes=30)  # a symptom this long before an alert may be its cause
@@ -94,10 +93,9 @@ class RollingCapture:
         """The parts of the kernel's log that no look read: a node that logs a lot has one for each look."""
         return [each for each in self.caught if each.symptom == LOG_UNREAD]
 
-    def knows(self, symptom: str, at_mono: float, core: int = -1) -> bool:
-        """True when this symptom was caught before: several programs may see it, each with its own clock error."""
-        then = (each for each in self.caught if abs(each.at_mono - at_mono) < SAME_SECONDS)
-        return any(each.symptom == symptom and (each.core == core or -1 in (each.core, core)) for each in then)
+    def knows(self, symptom: SymptomCaught) -> bool:
+        """True when this was caught before: several programs may see it."""
+        return any(each.covers(symptom) for each in self.caught)
 
     def occupies_slot(self, now: datetime) -> bool:
         """True while its node, and a place within the limits, is taken by it."""
@@ -176,7 +174,7 @@ def _capture_after(before: RollingCapture, event: object, entry: Entry) -> Rolli
             state = RollingState.RUNNING if before.stopping is None else before.state
             return replace(before, state=state, since_usec=event.since_usec)
         case SymptomCaught():
-            if before.knows(event.symptom, event.at_mono, event.core):
+            if before.knows(event):
                 return before
             return replace(before, caught=(*before.caught, event))
         case CaptureStopping():

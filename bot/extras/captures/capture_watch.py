@@ -25,7 +25,17 @@ from bot.domain.safe_text import listed, one_line
 from bot.extras.captures.capture_control import RollingControl, check_same_machine, is_recorder_of, is_start_settled
 from bot.extras.captures.capture_fold import AFTER_LAST_LOOK, LOG_UNREAD, RollingCapture
 from bot.extras.captures.events import SymptomCaught
-from bot.extras.captures.held_cores import HELD_SECONDS, HeldCoreFinder, HeldStretch
+from bot.extras.captures.held_cores import (
+    ALL_CORES,
+    HELD_SECONDS,
+    LEAST_SECONDS,
+    MOST_KEPT,
+    SECOND,
+    HeldCoreFinder,
+    HeldStretch,
+    joined,
+)
+from bot.extras.captures.recorder_commands import SEGMENTS
 from bot.extras.captures.ring_access import MachineIdentity, RingAccess
 from bot.extras.captures.ring_status import RollingStatus, Symptom, symptoms
 from bot.extras.captures.settings import CaptureSettings
@@ -82,8 +92,9 @@ class _Unfinished:
     """What this program has seen of a capture and not finished: only what the ledger took leaves it.
 
     Shape: `log_read` is until when the log was read, `first_gap` and `log` what of it was not; `seen` are symptoms,
-    with what goes on record if their segments are never read; `segments` were searched for held cores, each with why it
-    was not read, `tried_twice` those that are left so, and `searched` is when the last ended; `clock` is what the node
+    with what goes on record if their segments are never read; `segments` were searched for held cores, each with what
+    was not read of it, `tried_twice` those that are left so, and `searched` is when the last ended; `spans` are the
+    times of first and last sample of those that were read, and `held` what the samples told; `clock` is what the node
     said last, in case that it does not say it; `away` is why no look was possible after that of `looked_at`.
     """
 
@@ -93,6 +104,8 @@ class _Unfinished:
     seen: dict[Symptom, SymptomCaught] = field(default_factory=dict)
     segments: dict[str, str] = field(default_factory=dict)
     tried_twice: set[str] = field(default_factory=set)
+    spans: dict[str, tuple[float, float]] = field(default_factory=dict)
+    held: list[HeldStretch] = field(default_factory=list)
     searched: float = 0.0
     clock: WallClock = WallClock()
     looked_at: datetime | None = None
@@ -105,7 +118,15 @@ class _Unfinished:
         for name, why in self.segments.items():
             failed.setdefault(why, []).append(name)
         segments = [f"{listed(names, _MOST_NAMED)}: {why}" for why, names in failed.items() if why]
-        return [each for each in (self.away, self.first_gap, self.log, *segments) if each]
+        silent = [_silence_words(each, self.clock) for each in self.silent[:_MOST_NAMED]]
+        more = len(self.silent) - len(silent)
+        silent += [f"and {more:,} more times without a sample"] if more else []
+        return [each for each in (self.away, self.first_gap, self.log, *silent, *segments) if each]
+
+    @property
+    def silent(self) -> list[HeldStretch]:
+        """The times without samples in segments that were read, the longest first."""
+        return [each for each in self.held if _is_long(each) and not each.samples][:MOST_KEPT]
 
     @property
     def lost(self) -> list[SymptomCaught]:
@@ -261,11 +282,14 @@ class RollingWatch:
             return
         error = _time_error(look)
         for symptom in symptoms(look, around, rolling.since_mono, mine.seen):
-            if rolling.knows(symptom.name, symptom.at_mono):
+            if (at := look.wall(symptom.at_mono)) is None:
+                continue
+            says = f"{symptom.words} at {_clock_words(at)} UTC"
+            seen = SymptomCaught(rolling.id, symptom.name, at, symptom.at_mono, says, error=error)
+            if rolling.knows(seen):
                 mine.seen.pop(symptom, None)
-            elif symptom not in mine.seen and (at := look.wall(symptom.at_mono)) is not None:
-                says = f"{symptom.words} at {_clock_words(at)} UTC"
-                mine.seen[symptom] = SymptomCaught(rolling.id, symptom.name, at, symptom.at_mono, says, error=error)
+            else:
+                mine.seen.setdefault(symptom, seen)
         until = rolling.since_mono if mine.log_read is None else mine.log_read
         begins = look.log_begins_after(until)
         if begins is not None and (at := look.wall(begins)) is not None and (before := look.wall(until)) is not None:
@@ -285,13 +309,13 @@ class RollingWatch:
         """Record what the ring shows of symptoms and of held cores; return what is not known yet."""
         mine, waits = self._unfinished[rolling.id], list[str]()
         for symptom, seen in list(mine.seen.items()):
-            names, recorded, is_whole = _segments_around(look, rolling, seen.at.timestamp(), runs)
+            names, is_whole = _segments_around(look, rolling, seen.at.timestamp(), runs)
             if not is_whole:
                 minutes = rolling.request.segment_minutes
                 waits.append(f"{seen.sentence}: its segment is written for up to {minutes} min more")
                 continue
             try:
-                caught = await self._read_cores_before(node, rolling, symptom, seen, names, recorded, keep)
+                caught = await self._read_cores_before(node, rolling, look, symptom, seen, names, keep)
             except CannotRead as no:
                 caught = replace(seen, unread=one_line(no.sentence, 200))
                 if not seen.unread:  # tried once more: the ring keeps it until then
@@ -308,30 +332,42 @@ class RollingWatch:
         self,
         node: Node,
         rolling: RollingCapture,
+        look: RollingStatus,
         symptom: Symptom,
         seen: SymptomCaught,
         names: Sequence[str],
-        recorded: float,
         keep: Keep,
     ) -> SymptomCaught:
         """Return a symptom with a sentence about the cores just before it. Raises: CannotRead."""
         lost = replace(seen, unread=seen.unread or "the ring no longer reaches back to it, or recorded nothing then")
         if not names:
             return lost
-        between = (symptom.at_mono - BEFORE_SECONDS, symptom.at_mono + AFTER_SECONDS)
+        at = symptom.at_mono
+        between = (at - BEFORE_SECONDS, at + AFTER_SECONDS)
         called = f"{symptom.name}-{seen.at:%H%M%S}"
-        held, runs = await self._read_segments(node, rolling, names, between, called, keep)
-        before = [stretch for stretch in held if stretch.begins < symptom.at_mono]
-        if not before and recorded < 1:
+        found = HeldCoreFinder(between[0], look.cores)
+        runs, _, unread = await self._read_segments(node, rolling, names, between, called, keep, found)
+        before = [
+            each
+            for each in found.finish(at)
+            if each.begins < at and each.seconds >= (LEAST_SECONDS if each.samples else HELD_SECONDS)
+        ]
+        held = [each for each in before if each.samples]
+        silent = [each for each in before if not each.samples and each.core != ALL_CORES]
+        recorded = BEFORE_SECONDS - sum(min(each.ends, at) - each.begins for each in before if each.core == ALL_CORES)
+        if not held and recorded < 1:
             return lost
-        if not before:
-            nobody = f"the {BEFORE_SECONDS:.0f} s before it no process held a core in the kernel"
-            is_all = recorded > BEFORE_SECONDS - 1  # file times are whole seconds
-            nobody = f"in {nobody}" if is_all else f"in {recorded:.0f} of {nobody}; the others were not recorded"
-            return replace(seen, sentence=f"{seen.sentence}; {nobody}", unread="")
-        sentence = f"{seen.sentence}; {_who_held(before[0], symptom.at_mono)}"
-        drawn = await self._store_sketch(rolling, before[0], runs, sentence)
-        return replace(seen, sentence=sentence, unread="", sketch=drawn)
+        says = [_who_held(each, at) for each in (*held[:1], *silent[:1])]
+        if others := sorted({each.core for each in silent} - {each.core for each in silent[:1]}):
+            says[-1] += f", nor have core {listed([*map(str, others)], _MOST_NAMED_CORES)} all the time"
+        if not held:
+            which = "another" if silent else "a"
+            nobody = f"the {BEFORE_SECONDS:.0f} s before it no process held {which} core in the kernel"
+            is_all = recorded > BEFORE_SECONDS - 1
+            says.append(f"in {nobody}" if is_all else f"in {recorded:.0f} of {nobody}; the others were not recorded")
+        sentence = "; ".join((seen.sentence, *says))
+        drawn = await self._store_sketch(rolling, held[0], runs, sentence) if held else ""
+        return replace(seen, sentence=sentence, unread=unread, sketch=drawn)
 
     async def _search_held_cores(
         self, node: Node, rolling: RollingCapture, look: RollingStatus, is_last: bool, keep: Keep
@@ -350,33 +386,36 @@ class RollingWatch:
         if is_last and rolling.since_usec and (unclosed or not closed):
             rest = f"what the cores did from {_second_words(closed[-1][1] if closed else until)} UTC on"
             segments[rest] = "its recorder ended before it closed the segment" if unclosed else "its ring is gone"
+        around = ["", *(segment.name for segment, _ in closed), ""]
         # New ones first, and each failed one once more: perf must not keep a sick node busy all the time.
         for segment, ended in sorted(closed, key=lambda each: each[0].name in segments):
-            if segments.get(segment.name) == "" or segment.name in mine.tried_twice:
+            name, place = segment.name, around.index(segment.name)
+            if name in mine.spans or name in mine.tried_twice:
                 continue
+            before, after = mine.spans.get(around[place - 1]), mine.spans.get(around[place + 1])
+            found = HeldCoreFinder(before[1] if before else None, look.cores)
             try:
-                held, runs = await self._read_segments(node, rolling, [segment.name], None, segment.name, keep)
+                runs, span, unread = await self._read_segments(node, rolling, [name], None, name, keep, found)
             except CannotRead as no:
-                if segment.name in segments:
-                    mine.tried_twice.add(segment.name)
-                segments[segment.name] = one_line(no.sentence, 160)
+                if name in segments:
+                    mine.tried_twice.add(name)
+                segments[name] = one_line(no.sentence, 160)
                 continue
+            first, last = span
+            reached = last - SEGMENTS * 60 * rolling.request.segment_minutes
+            held = joined([*mine.held, *found.finish(after[0] if after else None)])
+            here = (each for each in held if each.samples and each.begins <= last and each.ends >= first)
+            events = ((each, _core_held(rolling, look, each)) for each in here if _is_long(each))
             known = (await self.control.find(rolling.id)).knows
-            long = [each for each in held if each.seconds >= HELD_SECONDS]
-            new = [each for each in long if not known("core-held", each.begins, each.core)]
-            cores = sorted({each.core for each in new[_MOST_HELD:]})
+            new = [(each, event) for each, event in events if event is not None and not known(event)]
+            cores = sorted({event.core for _, event in new[_MOST_HELD:]})
             more = f"; held in this segment, too: core {listed([*map(str, cores)], _MOST_NAMED_CORES)}" if cores else ""
-            for stretch in new[:_MOST_HELD]:
-                if (at := look.wall(stretch.begins)) is None:
-                    continue
-                said = f"core held for {stretch.seconds:.1f} s from {_clock_words(at)} UTC: {stretch.says}"
-                drawn = await self._store_sketch(rolling, stretch, runs, said)
-                event = SymptomCaught(
-                    rolling.id, "core-held", at, stretch.begins, said + more, "", look.clock.error, drawn, stretch.core
-                )
-                await self.control.record_symptom(event)
+            for stretch, event in new[:_MOST_HELD]:
+                drawn = await self._store_sketch(rolling, stretch, runs, event.sentence)
+                await self.control.record_symptom(replace(event, sentence=event.sentence + more, sketch=drawn))
                 more = ""  # said once, of the longest
-            segments[segment.name], mine.searched = "", max(mine.searched, ended)
+            mine.held = [each for each in held if (_is_long(each) and not each.samples) or each.ends > reached]
+            segments[name], mine.spans[name], mine.searched = unread, span, max(mine.searched, ended)
 
     async def _read_segments(
         self,
@@ -386,12 +425,13 @@ class RollingWatch:
         between: tuple[float, float] | None,
         called: str,
         keep: Keep,
-    ) -> tuple[list[HeldStretch], CoreRuns]:
-        """Read the text; return who held cores, the longest first, and what each core ran.
+        found: HeldCoreFinder,
+    ) -> tuple[CoreRuns, tuple[float, float], str]:
+        """Read the text; return what each core ran, when its first and last sample was, and what perf lost of it.
 
         Raises: CannotRead when there is no text, or not all of it.
         """
-        found, runs, file = HeldCoreFinder(), CoreRuns(), f"{rolling.node}-{called}.perf.txt.gz"
+        runs, file = CoreRuns(), f"{rolling.node}-{called}.perf.txt.gz"
 
         def taken(sample: Sample) -> None:
             found(sample)
@@ -404,12 +444,12 @@ class RollingWatch:
             keep(file, text)
 
         keep(file, b"")
-        await self.control.access.text(node, names, between, hand_on)
+        lost = await self.control.access.text(node, names, between, hand_on)
         try:
-            reader.finish()
+            profile = reader.finish()
         except ProfileError as no:
             raise CannotRead(f"there is no text from perf ({one_line(no.sentence, 120)})") from no
-        return found.finish(), runs
+        return runs, ((profile.first_ns or 0) / SECOND, profile.last_ns / SECOND), lost
 
     async def _store_sketch(self, rolling: RollingCapture, held: HeldStretch, runs: CoreRuns, says: str) -> str:
         """Store a sketch of the held core; return its content hash, empty where none is stored."""
@@ -432,21 +472,24 @@ def rolling_watch(
     return RollingWatch(control, Sketches(cases, now, program_name(), log))
 
 
-def _segments_around(
-    look: RollingStatus, rolling: RollingCapture, at: float, runs: bool
-) -> tuple[list[str], float, bool]:
-    """Return the closed segments around a wall-clock second, for how many seconds before it they were recorded, and
-    whether all of them are closed.
-    """
+def _segments_around(look: RollingStatus, rolling: RollingCapture, at: float, runs: bool) -> tuple[list[str], bool]:
+    """Return the closed segments around a wall-clock second, and whether all of them are closed."""
     closed = look.closed
     lasts = 60 * rolling.request.segment_minutes + 2  # file times are whole seconds
     names = [part.name for part, end in closed if end >= at - BEFORE_SECONDS and end - lasts <= at + AFTER_SECONDS]
-    is_whole = not runs or any(end >= at + AFTER_SECONDS for _, end in closed)
-    if not names:
-        return names, 0.0, is_whole
-    since, ring = look.wall(rolling.since_mono), closed[0][1] - 60 * rolling.request.segment_minutes
-    begins = max(at - BEFORE_SECONDS, ring, since.timestamp() if since is not None else 0.0)
-    return names, min(at, closed[-1][1]) - begins, is_whole
+    return names, not runs or any(end >= at + AFTER_SECONDS for _, end in closed)
+
+
+def _is_long(stretch: HeldStretch) -> bool:
+    return stretch.seconds >= HELD_SECONDS
+
+
+def _core_held(rolling: RollingCapture, look: RollingStatus, held: HeldStretch) -> SymptomCaught | None:
+    if (at := look.wall(held.begins)) is None:
+        return None
+    said = f"core held for {held.seconds:.1f} s from {_clock_words(at)} UTC: {held.says}"
+    error = look.clock.error
+    return SymptomCaught(rolling.id, "core-held", at, held.begins, said, "", error, "", held.core, held.ends)
 
 
 def _who_held(held: HeldStretch, at_mono: float) -> str:
@@ -469,6 +512,12 @@ def _time_error(look: RollingStatus) -> float | None:
 
 def _clock_words(at: datetime) -> str:
     return f"{at.astimezone(UTC):%H:%M:%S}.{at.microsecond // 1000:03d}"
+
+
+def _silence_words(silent: HeldStretch, clock: WallClock) -> str:
+    begins, ends = (_second_words(at + (clock.minus_mono or 0.0)) for at in (silent.begins, silent.ends))
+    which = "the cores" if silent.core == ALL_CORES else f"core {silent.core}"
+    return f"what {which} did from {begins} to {ends} UTC: there is no sample"
 
 
 def _second_words(at: float) -> str:

@@ -218,6 +218,7 @@ class CaptureCards:
         """Say once what was caught, with its pictures: in its card's thread, or that of its incident's card."""
         stores, poster = self.bot.stores, self.poster
         what = caught.symptom if caught.core < 0 else f"{caught.symptom}-{caught.core}"
+        what += f"-{round(10 * caught.ends_mono)}" if caught.ends_mono else ""  # one that goes on is told again
         name, part, under = card_name(rolling.id), f"caught-{what}-{round(10 * caught.at_mono)}", CARD
         if (told := f"{name} {part}") in self._told:
             return

@@ -13,6 +13,8 @@ from typing import Any, TypeAlias, get_args
 from bot.domain.entry import FORMS, LIFTS, Entry, OwnEvent, event_of
 from bot.domain.errors import UnreadableEntry
 
+SAME_SECONDS = 10.0  # symptoms of the same kind closer together than this are the same
+
 
 @dataclass(frozen=True, slots=True)
 class CaptureAsked(OwnEvent):
@@ -62,7 +64,8 @@ class SymptomCaught(OwnEvent):
 
     Shape: `at` is the symptom's time of day, `at_mono` the same by the node's CLOCK_MONOTONIC, in seconds. `error` is
     how far that may be off, None if not known. `sketch` is the content hash of the sketch of the core in question, kept
-    under the capture's id; empty if there is none. `core` is the core that was held; -1 if there is none, or not known.
+    under the capture's id; empty if there is none. `core` is the core that was held; -1 if there is none, or not known;
+    `ends_mono` is until when, 0 if not known.
     """
 
     capture: str
@@ -74,6 +77,15 @@ class SymptomCaught(OwnEvent):
     error: float | None = None
     sketch: str = ""
     core: int = -1
+    ends_mono: float = 0.0
+
+    def covers(self, other: SymptomCaught) -> bool:
+        """True when the other tells nothing more: the same symptom, within the same time."""
+        is_same = self.symptom == other.symptom and (self.core == other.core or -1 in (self.core, other.core))
+        # Of a moment each program has its own clock error; a held core's times are those of its samples.
+        apart = 0.0 if self.ends_mono else SAME_SECONDS
+        begins, ends = self.at_mono - apart, max(self.at_mono, self.ends_mono) + apart
+        return is_same and begins <= other.at_mono and max(other.at_mono, other.ends_mono) <= ends
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,31 @@
-"""Who held a core: stretches of samples in which the same process ran in the kernel without a break."""
+"""What samples tell of a node's cores: who held one in the kernel without a break, and when one was not sampled.
+
+Both are stretches of its time. Outside of them it was sampled, and nobody held it.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 
 from bot.domain.safe_text import decode, redacted_line
 from bot.extras.profiles.reader import Sample
 
 SECOND = 1_000_000_000
 HELD_SECONDS = 2.0
+LEAST_SECONDS = 0.5
+ALL_CORES = -1
 _MOST_APART = SECOND // 4  # a dozen samples at 49 Hz: a held core may miss ticks with interrupts off
 _MOST_OTHERS = 3  # samples of others in a row that do not end a stretch, such as an interrupt or a short thread
-_MOST_KEPT = 1000
+MOST_KEPT = 1000  # the longest, of each kind
 
 
 @dataclass(frozen=True, slots=True)
 class HeldStretch:
-    """A stretch. Shape: `function` is where most of its samples were; `share` is of all its samples.
+    """A stretch; of one without `samples` nobody knows who held the core, which may be ALL_CORES.
+
+    Shape: `function` is where most of its samples were; `share` is of all its samples.
 
     Units: CLOCK_MONOTONIC in seconds.
     """
@@ -44,6 +52,8 @@ class HeldStretch:
         >>> HeldStretch(39, "kubelet", 77, "mem_cgroup_nr_lru_pages", 0.97, 300, 1.0, 7.6).says
         'core 39 ran kubelet (77) in mem_cgroup_nr_lru_pages for 97 % of samples'
         """
+        if not self.samples:
+            return "no core has a sample" if self.core == ALL_CORES else f"core {self.core} has no sample"
         who = f"{redacted_line(self.process, 40)} ({self.pid}) in {redacted_line(self.function, 100)}"
         return f"core {self.core} ran {who} for {100 * self.share:.0f} % of samples"
 
@@ -60,18 +70,36 @@ class _Stretch:
 
 
 class HeldCoreFinder:
-    """Takes samples in order of time, and finds stretches of half a second and more."""
+    """Takes samples in order of time, and finds the stretches.
 
-    def __init__(self, least_seconds: float = 0.5) -> None:
-        self._least = round(least_seconds * SECOND)
+    Shape: `begins` is since when there should be samples, in seconds; None: since the first. Each of `cores` should
+    have some where perf counts the clock's ticks; an idle one has none where it counts cycles.
+    """
+
+    def __init__(self, begins: float | None = None, cores: Collection[int] = ()) -> None:
+        self._begins = None if begins is None else round(begins * SECOND)
+        self._cores = cores
         self._now: dict[int, _Stretch] = {}
-        self._found: list[HeldStretch] = []
+        self._sampled: dict[int, int] = {}  # until when
+        self._resumed = 0  # since when there are samples of any core
+        self._found: dict[bool, list[HeldStretch]] = {True: [], False: []}
+        self._edges: list[HeldStretch] = []
 
     def __call__(self, sample: Sample) -> None:
         """Take a sample."""
         who, at = sample.who, sample.at_ns
         if who.core is None or at is None:
             return
+        if self._begins is None:
+            self._begins = at
+        of_each = sample.event.startswith(b"cpu-clock")
+        last = self._sampled.get(ALL_CORES, self._begins)
+        if self._note_sample(ALL_CORES, at):
+            for core in {*self._sampled, *self._cores} if of_each else ():
+                self._note_sample(core, last)
+            self._resumed = at
+        if of_each:
+            self._note_sample(who.core, at)
         stretch = self._now.get(who.core)
         is_kernel = not (who.is_swapper and sample.stack.idles) and _in_kernel(sample.lines)
         if stretch is not None and at - stretch.ends > _MOST_APART:
@@ -92,22 +120,69 @@ class HeldCoreFinder:
                 started.functions[sample.stack.leaf] += 1
                 started.names[who.process] += 1
 
-    def finish(self) -> list[HeldStretch]:
-        """Return what was found, the longest first."""
-        for core in list(self._now):
-            self._end_stretch(core)
-        return sorted(self._found, key=lambda held: (-held.seconds, held.begins, held.core))
+    def finish(self, ends: float | None = None) -> list[HeldStretch]:
+        """Return what was found, the longest first: of half a second and more, and what touches an end, be it short.
 
-    def _end_stretch(self, core: int) -> None:
+        Shape: `ends` is until when there should be samples, in seconds; None: until the last.
+        """
+        last = self._sampled.get(ALL_CORES, 0)
+        until = last if ends is None else round(ends * SECOND)
+        for core in list(self._now):
+            self._end_stretch(core, is_edge=True)
+        for core in {*self._sampled, *self._cores} - {ALL_CORES} if len(self._sampled) > 1 else ():
+            self._note_sample(core, min(last, until), is_edge=True)
+        self._note_sample(ALL_CORES, until, is_edge=True)
+        return longest([*self._edges, *(each for found in self._found.values() for each in longest(found)[:MOST_KEPT])])
+
+    def _note_sample(self, core: int, at: int, is_edge: bool = False) -> bool:
+        """Keep for how long the core had no sample until now; return whether that was long."""
+        begins = self._begins or 0
+        since = max(self._sampled.get(core, begins), self._resumed)
+        self._sampled[core] = max(at, since)
+        is_long, is_edge = at - since >= HELD_SECONDS * SECOND, is_edge or since == begins
+        if is_long or (is_edge and at - since > _MOST_APART):
+            self._keep(HeldStretch(core, "", 0, "", 0.0, 0, since / SECOND, at / SECOND), is_edge)
+        return is_long
+
+    def _end_stretch(self, core: int, is_edge: bool = False) -> None:
         stretch = self._now.pop(core, None)
-        if stretch is None or stretch.ends - stretch.begins < self._least or len(self._found) >= _MOST_KEPT:
+        if stretch is None:
+            return
+        is_edge = is_edge or stretch.begins - (self._begins or 0) <= _MOST_APART
+        if not is_edge and stretch.ends - stretch.begins < LEAST_SECONDS * SECOND:
             return
         samples = stretch.samples - stretch.others
         function, times = stretch.functions.most_common(1)[0]
         begins, ends = stretch.begins / SECOND, stretch.ends / SECOND
         share = times / samples
         ((process, _),) = stretch.names.most_common(1)
-        self._found.append(HeldStretch(core, process, stretch.pid, decode(function), share, samples, begins, ends))
+        self._keep(HeldStretch(core, process, stretch.pid, decode(function), share, samples, begins, ends), is_edge)
+
+    def _keep(self, stretch: HeldStretch, is_edge: bool) -> None:
+        found = self._edges if is_edge else self._found[stretch.samples > 0]
+        found.append(stretch)
+        if not is_edge and len(found) > 2 * MOST_KEPT:
+            found[:] = longest(found)[:MOST_KEPT]
+
+
+def longest(stretches: Iterable[HeldStretch]) -> list[HeldStretch]:
+    """Return them, the longest first."""
+    return sorted(stretches, key=lambda held: (-held.seconds, held.begins, held.core))
+
+
+def joined(stretches: Iterable[HeldStretch]) -> list[HeldStretch]:
+    """Return them, the longest first; one that goes on in the next, as across two segments, is one with it."""
+    found = dict[tuple[int, int, bool], list[HeldStretch]]()
+    for each in sorted(stretches, key=lambda held: held.begins):
+        of_same = found.setdefault((each.core, each.pid, each.samples > 0), [])
+        if of_same and each.begins - of_same[-1].ends <= _MOST_APART / SECOND:
+            before = of_same.pop()
+            less, more = sorted((before, each), key=lambda held: held.samples)
+            times = sum(part.share * part.samples for part in (less, more) if part.function == more.function)
+            samples, ends = less.samples + more.samples, max(before.ends, each.ends)
+            each = replace(more, share=times / max(1, samples), samples=samples, begins=before.begins, ends=ends)
+        of_same.append(each)
+    return longest(each for of_same in found.values() for each in of_same)
 
 
 def _in_kernel(lines: bytes) -> bool:

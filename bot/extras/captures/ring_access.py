@@ -97,8 +97,10 @@ class RingAccess:
         names: Sequence[str],
         between: tuple[float, float] | None,
         hand_on: TakesBytes,
-    ) -> None:
-        """Pass on perf's text of these segments; `between` are seconds of the node's CLOCK_MONOTONIC.
+    ) -> str:
+        """Pass on perf's text of these segments; return what perf says that it lost, empty if nothing.
+
+        Shape: `between` are seconds of the node's CLOCK_MONOTONIC.
 
         Raises: Unreachable; CannotRead, with the reason, when there is no text, or not all of it.
         """
@@ -116,3 +118,5 @@ class RingAccess:
             raise CannotRead(f"no text of the segments came ({said})", RIGHTS)
         if end.text_status != 0:
             raise CannotRead(f"perf could not make text of all samples (exit status {end.text_status})")
+        lost = " ".join(line.strip() for line in end.said.splitlines() if "lost" in line.lower())
+        return f"perf says of its samples: {redacted_line(lost, 120)}".rstrip("!") if lost else ""

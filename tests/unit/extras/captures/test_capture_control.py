@@ -39,7 +39,7 @@ from bot.extras.captures.ring_status import LogLine, Segment, parse_status
 from bot.extras.captures.serving import CapturePoller
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.store import CaptureStore
-from bot.extras.profiles.capture_wire import WallClock
+from bot.extras.profiles.capture_wire import Facts, WallClock
 from bot.extras.profiles.perf_command import JOURNAL_LINES
 from bot.ledger import Database, Ledger
 from bot.ledger.database import on_thread
@@ -50,6 +50,17 @@ from tests.schedules.world import World
 
 ONE = Node("n0", "n0.example")
 SAMPLED = "\tffffffff81234567 mem_cgroup_nr_lru_pages+0x10 ([kernel.kallsyms])"
+COMPUTES = "\t00007f0000000010 main+0x10 (/usr/bin/python)"
+
+
+def sampled(core: int, at: float, process: str = "kubelet", frame: str = SAMPLED, event: str = "cycles") -> str:
+    """A sample of the core, at that second."""
+    return f"{process} {len(process)}/7 [{core:03}] {at:.9f}: {event}:\n{frame}\n\n"
+
+
+def ticks(begins: float, ends: float) -> list[float]:
+    """Ten times a second."""
+    return [begins + number / 10 for number in range(round(10 * (ends - begins)))]
 
 
 def through(coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -524,16 +535,25 @@ class KernelLog:
 
 
 class Failing:
-    """An access to the segments' text, which fails by the errors that it is given, once by each."""
+    """An access to the segments' text, which fails by the errors that it is given, once by each.
+
+    Around a symptom one core computes in the time that was `recorded`; `perf` is what perf says that it lost, and
+    `segments` have texts of their own.
+    """
 
     def __init__(self, access: Access, *errors: Exception) -> None:
         self.look, self.run, self.places, self.errors = access.look, access.run, access.places, list(errors)
-        self.says = f"kubelet 7/7 [039] 950460.000000000: cycles:\n{SAMPLED}\n\n"
+        self.says, self.perf = sampled(39, 950460), ""
+        self.recorded, self.segments = (0.0, 1e9), dict[str, str]()
 
-    async def text(self, _: Node, __: Any, ___: Any, hand_on: Callable[[bytes], None]) -> None:
+    async def text(self, _: Node, names: Any, between: Any, hand_on: Callable[[bytes], None]) -> str:
         if self.errors:
             raise self.errors.pop(0)
-        hand_on(self.says.encode())
+        begins, ends = (max(between[0], self.recorded[0]), min(between[1], self.recorded[1])) if between else (0, 0)
+        computes = (sampled(39, at, "python", COMPUTES) for at in ticks(begins, ends))
+        texts = (self.segments.get(name, "".join(computes) or self.says) for name in names)
+        hand_on("".join(texts).encode())
+        return self.perf
 
 
 @pytest.mark.parametrize("fails", ["connection", "ledger", "clock", "text"])
@@ -608,11 +628,90 @@ def test_seconds_before_a_reset_that_were_not_recorded_are_said(
     log.more["segments"] = tuple(
         Segment(f"perf.data.202611300200{n:04}", 10**7, at + end) for n, end in enumerate(ends)
     )
+    watch.control.access.recorded = max(at - begun, at + ends[0] - 120), at + ends[-1]  # type: ignore[attr-defined]
     if ends[-1] < 0:
         stage.machine.end()
     log.minute(3)
     (reset,) = through(watch.look_or_give_up(stage.known, rolling)).rolling.caught
     assert reset.sentence.partition("; ")[2] == says
+
+
+def of_two_cores(at: float, ends: float, silent: range, paused: range) -> str:
+    """A ring's text until `ends` after the second `at`: core 1 is silent, or the node is paused, before it."""
+    return "".join(
+        sampled(core, at - tick, "python", COMPUTES, "cpu-clock/freq=49/")
+        for tick in ticks(-ends, 70)[::-1]
+        for core in (0, 1)
+        if not (int(tick) in paused or (core == 1 and int(tick) in silent))
+    )
+
+
+@pytest.mark.parametrize(
+    ("silent", "paused", "says"),
+    [
+        (
+            range(11),
+            range(0),
+            "in the 11.0 s before it core 1 has no sample; in the 30 s before it no process held another core",
+        ),
+        (range(99), range(0), "in the 30.0 s before it core 1 has no sample; in the 30 s"),
+        (range(0), range(28), "in 2 of the 30 s before it no process held a core in the kernel; the others were not"),
+    ],
+    ids=["core held with interrupts off", "all the time", "node paused"],
+)
+def test_seconds_without_samples_before_a_lockup_are_said(
+    stage: Stage, silent: range, paused: range, says: str
+) -> None:
+    log, way = KernelLog(stage), Failing(stage.access)
+    rolling, watch = stage.ask(), stage.watch(way)
+    stage.world.now += timedelta(seconds=3000)
+    log.reset()
+    at = stage.machine.uptime
+    way.segments[log.more["segments"][0].name], way.perf = of_two_cores(at, 2, silent, paused), "perf lost 56.26%"
+    log.more["facts"] = Facts({"online": "0-1"})
+    log.minute(3)
+    (reset,) = through(watch.look_or_give_up(stage.known, rolling)).rolling.caught
+    assert (reset.sentence.partition("; ")[2][: len(says)], reset.unread) == (says, "perf lost 56.26%")
+
+
+def test_seconds_without_samples_are_said_where_held_cores_were_searched(stage: Stage) -> None:
+    log, way = KernelLog(stage), Failing(stage.access)
+    watch = stage.watch(way)
+    rolling = through(watch.control.ask(ONE, RollingRequest(1, 2, ("core-held",)), "terminal:ann"))
+    log.reset()
+    (segment,) = log.more["segments"]
+    text = of_two_cores(stage.machine.uptime + 60, 50, range(21, 32), range(5, 10))
+    way.segments[segment.name], way.perf = text, "perf lost 56.26%"
+    assert words.lines(through(watch.look_or_give_up(stage.known, rolling)))[-3:] == [
+        "Not yet: what core 1 did from 00:00:28.000 to 00:00:39.100 UTC: there is no sample.",
+        "Not yet: what the cores did from 00:00:50.000 to 00:00:55.100 UTC: there is no sample.",
+        f"Not yet: {segment.name}: perf lost 56.26%.",
+    ]
+
+
+def test_hold_across_two_segments_is_told_whole_and_each_of_one_core(stage: Stage) -> None:
+    log, way = KernelLog(stage), Failing(stage.access)
+    watch = stage.watch(way)
+    rolling = through(watch.control.ask(ONE, RollingRequest(1, 2, ("core-held",)), "terminal:ann"))
+    names, since = ("perf.data.2026113002000000", "perf.data.2026113002020000"), int(stage.machine.uptime)
+    log.more["segments"] = tuple(Segment(name, 10**7, since + 120 * number) for number, name in enumerate(names, 1))
+    holds = (("containerd", 111.0, 114.5), ("kubelet", 116.0, 120.0), ("kubelet", 120.0, 129.0), ("java", 131.0, 131.9))
+    parts = [[sampled(39, since + at, who) for at in ticks(begins, ends)] for who, begins, ends in holds]
+    ways = [[sampled(7, since + at) for at in ticks(*times)] for times in ((118.1, 120.0), (120.0, 121.9))]
+    way.segments = {
+        name: "".join(
+            sorted([*parts[2 * place], *parts[2 * place + 1], *ways[place]], key=lambda each: each.split()[3])
+        )
+        for place, name in enumerate(names)
+    }
+    for by in (watch, stage.watch(way)):
+        caught = through(by.look_or_give_up(stage.known, rolling)).rolling.caught
+        assert [each.sentence.partition(" in ")[0] for each in caught] == [
+            "core held for 3.9 s from 00:01:56.000 UTC: core 39 ran kubelet (7)",
+            "core held for 3.4 s from 00:01:51.000 UTC: core 39 ran containerd (10)",
+            "core held for 12.9 s from 00:01:56.000 UTC: core 39 ran kubelet (7)",
+            "core held for 3.7 s from 00:01:58.100 UTC: core 7 ran kubelet (7)",
+        ]
 
 
 @pytest.mark.parametrize("how", ["reboots", "leaves"])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from bot.extras.captures.held_cores import HeldCoreFinder, HeldStretch
+from bot.extras.captures.held_cores import HeldCoreFinder, HeldStretch, joined
 from bot.extras.profiles.reader import Reader
 
 KERNEL, USER = "ffffffff81000010", "00007f0000000010"
@@ -63,6 +63,39 @@ def test_another_process_ends_it() -> None:
 def test_cores_are_told_apart() -> None:
     parts = [text(core, "a", core, at) for at in ticks(10, 2) for core in (1, 2)]
     assert sorted(stretch.core for stretch in held(parts)) == [1, 2]
+
+
+def test_times_without_a_sample_are_told_of_each_core_and_of_all() -> None:
+    at = {1: (*ticks(10, 5), *ticks(20, 5)), 2: (*ticks(10, 2), *ticks(20, 3))}
+    parts = [text(core, "a", core, second, address=USER) for core, seconds in at.items() for second in seconds]
+    found = HeldCoreFinder(8, range(4))
+    reader = Reader(each=found)
+    reader.feed("".join(sorted(parts, key=lambda part: float(part.split()[3][:-1]))).encode())
+    reader.finish()
+    silent = {(each.says, round(each.begins), round(each.ends)) for each in found.finish(27)}
+    everybody = {("no core has a sample", begins, ends) for begins, ends in ((8, 10), (15, 20), (25, 27))}
+    never = {(f"core {core} has no sample", *times) for core in (0, 3) for times in ((10, 15), (20, 25))}
+    assert silent == {*everybody, *never, ("core 2 has no sample", 12, 15), ("core 2 has no sample", 23, 25)}
+
+
+def test_longest_is_found_among_thousands() -> None:
+    parts = [
+        text(core, "a", 1000 * core + number, 10 + number * 0.7 + at)
+        for number in range(100)
+        for at in (0, 0.2, 0.4, 0.6)
+        for core in range(30)
+    ]
+    stretches = held([*parts, *(text(99, "kubelet", 77, at) for at in ticks(81, 9))])
+    (longest, *others) = [each for each in stretches if each.samples]
+    assert (longest.process, len(others) < 2000) == ("kubelet", True)
+
+
+def test_what_goes_on_in_the_next_segment_is_one() -> None:
+    before = held(text(2, "kubelet", 77, at, "walk") for at in ticks(10, 3))
+    after = held([*(text(2, "kubelet", 77, at, "spin") for at in ticks(13, 9)), text(2, "a", 1, 22)])
+    (whole,) = joined([*after, *before, *held(text(3, "kubelet", 77, at) for at in ticks(13, 1))])[:1]
+    assert (whole.begins, round(whole.ends), whole.function, round(whole.share, 2)) == (10, 22, "spin", 0.75)
+    assert len(joined([*held(text(2, "a", 77, at) for at in ticks(13.3, 3)), *before])) == 2
 
 
 def test_what_a_node_calls_its_processes_stays_on_one_line() -> None:
