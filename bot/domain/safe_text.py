@@ -177,17 +177,13 @@ class Redactor:
         return frozenset(self._harmless.keys() | self._names.keys())
 
     def _redacted_mapping(self, values: Mapping[str, Any], is_named: bool = False) -> dict[str, Any]:
-        label = next((values[key] for key in ("name", "key") if isinstance(values.get(key), str)), "")
-        # As Kubernetes lists a container's environment, and Terraform its variables.
-        hidden: tuple[str, ...] = ()
-        if is_named or (label and self._is_secret(label)[0]):
-            hidden = ("value", "default") if is_named else ("value",)
-        elif "kty" in values:
-            hidden = _PARTS_OF_KEY
+        label = "" if _OF_VALUES.isdisjoint(values) else self._label(values)
+        hidden = ("value", "default") if is_named else _PARTS_OF_KEY if "kty" in values else ()
         is_kubernetes = values.get("kind") == "Secret"
         clean = {}
         for name, item in values.items():
-            is_secret, is_told = self._is_secret(name)
+            says = label if label and name in _OF_VALUES else name
+            is_secret, is_told = self._is_secret(says)
             is_secret = is_secret or name in hidden
             shown = name if name in self._names else redacted_text(name)
             if type(item) in _NO_TEXT:
@@ -197,14 +193,19 @@ class Redactor:
             elif is_secret and isinstance(item, Sequence):
                 clean[shown] = [MARK if isinstance(each, str) and each else self.value(each) for each in item]
             elif is_secret and isinstance(item, Mapping):
-                clean[shown] = _without_named_secrets(name, self._redacted_mapping(item, is_named=True))
+                clean[shown] = _without_named_secrets(says, self._redacted_mapping(item, is_named=True))
             elif is_kubernetes and name in ("data", "stringData") and isinstance(item, Mapping):
                 clean[shown] = {redacted_text(key): MARK if held else held for key, held in item.items()}
             elif is_told:
-                clean[shown] = _without_named_secrets(name, self.value(item))
+                clean[shown] = _without_named_secrets(says, self.value(item))
             else:
                 clean[shown] = self.value(item)
         return _without_listed_secrets(clean) if "columns" in clean else clean
+
+    def _label(self, values: Mapping[str, Any]) -> str:
+        """Return what a mapping says that its value is, if that is a secret or may be one."""
+        labels = (values[key] for key in _OF_LABELS & values.keys())
+        return next((label for label in labels if isinstance(label, str) and any(self._is_secret(label))), "")
 
     def _redacted_list(self, values: Sequence[Any]) -> list[Any]:
         if all(isinstance(value, str) and value for value in values) and are_words_of_command("\n".join(values)):
@@ -273,6 +274,17 @@ class Redactor:
 
 
 _PLAIN_NAME = re.compile(r"[\w.:/ -]{1,200}")
+
+
+def _as_written(words: str) -> frozenset[str]:
+    return frozenset(f"{words} {words.title()} {words.upper()}".split())
+
+
+# A pair of a name and a value is read as the value under that name: a variable of Kubernetes, a parameter of AWS.
+_OF_LABELS = _as_written("name key k variable var id field property setting option param attribute title label") | {
+    *("parameterKey", "ParameterKey", "parameterName", "ParameterName")
+}
+_OF_VALUES = _as_written("value val v data content") | {"parameterValue", "ParameterValue"}
 _PARTS_OF_KEY = ("d", "p", "q", "dp", "dq", "qi", "k")  # as JSON has a private key
 _NO_TEXT = frozenset({int, float, bool, type(None)})
 _PLAIN = _NO_TEXT | {str}
