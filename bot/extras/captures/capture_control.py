@@ -184,12 +184,12 @@ class RollingControl:
         While an unknown recorder runs, the ring is its own and is left alone: the command looks for one itself. So is
         that of a capture of this boot that has ended by itself, and was not looked at since.
         """
-        if look.is_active:
-            return "a recorder that this record does not know"
         for other in (await self.all()).values():
             has_begun = other.started is not None and whom.matches_capture_start(other.started)
             if has_begun and not other.is_over and other.id != rolling.id:
                 return f"the ring of capture {other.id}, which reads it first"
+        if look.is_active:
+            return "a recorder that this record does not know"
         places = self.access.places
         forget = _as_root(reset_failed_commands(places))  # it fails where no unit had failed
         line = f"{unit_free_line(places)} && {root_line(remove_argv(places), ROOT_SECONDS)} && {{ {forget}; true; }}"
