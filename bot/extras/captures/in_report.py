@@ -23,7 +23,7 @@ def shown(
 ) -> Iterator[Moment | Picture]:
     """Yield the moments of the node's captures, and the pictures of the cores that they caught."""
     captures = CaptureStore(database).entries.now()
-    of_node = {name for name, rolling in captures_of(captures).items() if rolling.node == incident.node}
+    of_node = {name: rolling for name, rolling in captures_of(captures).items() if rolling.node == incident.node}
     caught: list[tuple[str, str]] = []
     gaps: dict[str, list[SymptomCaught]] = {}
     for entry in captures:
@@ -31,7 +31,10 @@ def shown(
         if not isinstance(event, CaptureBegan | CaptureEnded | SymptomCaught) or event.capture not in of_node:
             continue
         at, since = (event.at, LED_TO) if isinstance(event, SymptomCaught) else (entry.at, BEFORE)
-        if not incident.opened_at - since <= at or (ended is not None and at > ended):
+        rolling = of_node[event.capture]
+        # What was not read of one that overlaps the incident is known at its end, be that later.
+        began = rolling.asked_at if isinstance(event, CaptureEnded) else at
+        if at < incident.opened_at - since or (ended is not None and began > ended):
             continue
         source = f"capture {event.capture}"
         match event:
@@ -41,7 +44,8 @@ def shown(
                 yield _moment(event, f"{sentence}; not read: {unread}" if unread else sentence)
                 caught += [(event.capture, sketch)] if sketch else []
             case CaptureBegan():
-                yield Moment(at, source, "recording begins", f"every core of {incident.node}", timedelta(0))
+                words = f"every core of {incident.node}{'' if rolling.is_over else '; it still runs'}"
+                yield Moment(at, source, "recording begins", words, timedelta(0))
             case CaptureEnded(because=because):
                 words = "; not read: ".join((because, *event.unread))
                 yield Moment(at, source, "recording ends", words, timedelta(0))
