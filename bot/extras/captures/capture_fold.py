@@ -84,6 +84,12 @@ class RollingCapture:
         return self.since_usec / 1e6 if self.since_usec else (self.started.uptime if self.started else 0.0)
 
     @property
+    def until_mono(self) -> float:
+        """Until when it records, unless its recorder ends early: until it was stopped, or its time is over."""
+        recorded = self.stopping.recorded_seconds if self.stopping is not None else 0.0
+        return self.since_mono + (recorded or self.request.lasts.total_seconds())
+
+    @property
     def found(self) -> Sequence[SymptomCaught]:
         """What was caught, without what is missing."""
         return [each for each in self.caught if each.symptom != LOG_UNREAD]

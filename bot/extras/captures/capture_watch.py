@@ -93,9 +93,10 @@ class _Unfinished:
 
     Shape: `log_read` is until when the log was read, `first_gap` and `log` what of it was not; `seen` are symptoms,
     with what goes on record if their segments are never read; `segments` were searched for held cores, each with what
-    was not read of it, `tried_twice` those that are left so, and `searched` is when the last ended; `spans` are the
-    times of first and last sample of those that were read, and `held` what the samples told; `clock` is what the node
-    said last, in case that it does not say it; `away` is why no look was possible after that of `looked_at`.
+    was not read of it, `tried_twice` those that are left so; `searched` is when the last ended, `rest` what none shows
+    after it; `spans` are the times of first and last sample of those that were read, and `held` what the samples told;
+    `clock` is what the node said last, in case that it does not say it; `away` is why no look was possible after that
+    of `looked_at`.
     """
 
     log_read: float | None = None
@@ -107,6 +108,7 @@ class _Unfinished:
     spans: dict[str, tuple[float, float]] = field(default_factory=dict)
     held: list[HeldStretch] = field(default_factory=list)
     searched: float = 0.0
+    rest: str = ""
     clock: WallClock = WallClock()
     looked_at: datetime | None = None
     away: str = ""
@@ -121,7 +123,7 @@ class _Unfinished:
         silent = [_silence_words(each, self.clock) for each in self.silent[:_MOST_NAMED]]
         more = len(self.silent) - len(silent)
         silent += [f"and {more:,} more times without a sample"] if more else []
-        return [each for each in (self.away, self.first_gap, self.log, *silent, *segments) if each]
+        return [each for each in (self.away, self.first_gap, self.log, *silent, *segments, self.rest) if each]
 
     @property
     def silent(self) -> list[HeldStretch]:
@@ -248,11 +250,15 @@ class RollingWatch:
             return "it did not start: the node shows no recorder of it, and no segment"
         if look.is_active:
             return "its recorder ended, and a recorder that this record does not know runs there"
-        if rolling.until is not None and self.control.now() >= rolling.until:
+        reached, until = _reached(rolling, look)
+        now, segment = self.control.now(), 60 * rolling.request.segment_minutes
+        is_early = bool(look.segments) and until - reached > segment
+        if rolling.until is not None and now >= rolling.until and not is_early:
             return "its time was over"
+        about = f", about {_second_words(reached)[:5]} UTC" if is_early and now.timestamp() - reached > segment else ""
         if look.room_kib is not None and look.room_kib < 64 * 1024:
-            return f"its recorder ended early: {look.room_kib / 1024:.0f} MB are free on its disk"
-        return f"its recorder ended early ({look.reason or 'systemd does not say why'})"
+            return f"its recorder ended early{about}: {look.room_kib / 1024:.0f} MB are free on its disk"
+        return f"its recorder ended early{about} ({look.reason or 'systemd does not say why'})"
 
     async def _close_ended(
         self, node: Node, rolling: RollingCapture, because: str, after: Sequence[str] = ()
@@ -324,7 +330,8 @@ class RollingWatch:
                     continue
             await self.control.record_symptom(caught)
             mine.seen.pop(symptom, None)
-        if (runs or not look.is_active) and "core-held" in rolling.request.around and mine.clock.minus_mono is not None:
+        if "core-held" in rolling.request.around and mine.clock.minus_mono is not None:
+            look = look if runs or not look.is_active else replace(look, segments=())  # another recorder's
             await self._search_held_cores(node, rolling, look, not runs, keep)
         return [*waits, *mine.unread]
 
@@ -375,17 +382,19 @@ class RollingWatch:
         """Search the newly closed segments for held cores, and keep what no segment shows."""
         mine, closed = self._unfinished[rolling.id], look.closed
         segments = mine.segments
-        since = look.wall(rolling.since_mono)
-        until = mine.searched or (since.timestamp() if since is not None else 0.0)
+        searched = mine.searched or _reached(rolling, replace(look, segments=()))[0]
         if closed and closed[0][0].name not in segments:
             begins = closed[0][1] - 60 * rolling.request.segment_minutes
-            if begins - until > BEFORE_SECONDS:  # the first segment begins late on a slow node
-                lost = f"what the cores did from {_second_words(until)} to {_second_words(begins)} UTC"
+            if begins - searched > BEFORE_SECONDS:  # the first segment begins late on a slow node
+                lost = f"what the cores did from {_second_words(searched)} to {_second_words(begins)} UTC"
                 segments[lost] = "this program had not read it when the ring lost it"
-        unclosed = len(closed) < len(look.segments)
-        if is_last and rolling.since_usec and (unclosed or not closed):
-            rest = f"what the cores did from {_second_words(closed[-1][1] if closed else until)} UTC on"
-            segments[rest] = "its recorder ended before it closed the segment" if unclosed else "its ring is gone"
+        reached, until = _reached(rolling, look)
+        unclosed, mine.rest = len(closed) < len(look.segments), ""
+        if is_last and rolling.since_usec and (unclosed or until - reached > BEFORE_SECONDS):
+            why = "its recorder ended before it closed the segment" if unclosed else "its recorder had ended"
+            if not closed and not unclosed:
+                why = "another recorder's ring is there" if look.is_active else "its ring is gone"
+            mine.rest = f"what the cores did from {_second_words(max(reached, mine.searched))} UTC on: {why}"
         around = ["", *(segment.name for segment, _ in closed), ""]
         # New ones first, and each failed one once more: perf must not keep a sick node busy all the time.
         for segment, ended in sorted(closed, key=lambda each: each[0].name in segments):
@@ -478,6 +487,12 @@ def _segments_around(look: RollingStatus, rolling: RollingCapture, at: float, ru
     lasts = 60 * rolling.request.segment_minutes + 2  # file times are whole seconds
     names = [part.name for part, end in closed if end >= at - BEFORE_SECONDS and end - lasts <= at + AFTER_SECONDS]
     return names, not runs or any(end >= at + AFTER_SECONDS for _, end in closed)
+
+
+def _reached(rolling: RollingCapture, look: RollingStatus) -> tuple[float, float]:
+    """Return until when there are whole segments, and until when there should be: wall-clock seconds."""
+    offset, closed = look.clock.minus_mono or 0.0, look.closed
+    return closed[-1][1] if closed else rolling.since_mono + offset, rolling.until_mono + offset
 
 
 def _is_long(stretch: HeldStretch) -> bool:

@@ -33,6 +33,7 @@ from bot.extras.captures.capture_control import RollingControl
 from bot.extras.captures.capture_fold import AFTER_LAST_LOOK, RollingState
 from bot.extras.captures.capture_watch import CaptureLookResult, RollingWatch
 from bot.extras.captures.events import CaptureAsked, CaptureStarting, CaptureStopping
+from bot.extras.captures.in_report import shown
 from bot.extras.captures.recorder_commands import CapturePaths, RollingRequest, unit_free_line
 from bot.extras.captures.ring_access import MachineIdentity
 from bot.extras.captures.ring_status import LogLine, Segment, parse_status
@@ -44,7 +45,7 @@ from bot.extras.profiles.perf_command import JOURNAL_LINES
 from bot.ledger import Database, Ledger
 from bot.ledger.database import on_thread
 from tests.record.ledgers import ledger_in
-from tests.schedules.captures import Access, CaptureRecorder, Known, RecordingNode, printed
+from tests.schedules.captures import Access, CaptureRecorder, Known, RecordingNode, Run, printed
 from tests.schedules.recorder import Recorder
 from tests.schedules.world import World
 
@@ -78,7 +79,7 @@ class Stage:
     def __init__(self, database: Database) -> None:
         self.world = World(1)
         self.ledger = Ledger(database, lambda: self.world.now)
-        self.store = CaptureStore(database, lambda: self.world.now)
+        self.database, self.store = database, CaptureStore(database, lambda: self.world.now)
         self.machine, other = RecordingNode(self.world, "m0"), RecordingNode(self.world, "m1")
         self.nodes = {"n0": self.machine, "alias": self.machine, "n1": other}
         self.access = Access(self.world, self.nodes, 0.0)
@@ -794,7 +795,7 @@ def test_segment_that_cannot_be_read_is_tried_once_more(stage: Stage, is_over: b
         stage.world.now += timedelta(hours=1, minutes=1)  # by itself
     looks = [through(watch.look_or_give_up(stage.known, stage.find())) for _ in range(1 if is_over else 4)]
     assert tried == [segment, segment], "and no more: perf would keep a sick node busy"
-    assert looks[-1].unread == (f"{segment}: no text of the segments came (sudo: timed out)",)
+    assert looks[-1].unread[0] == f"{segment}: no text of the segments came (sudo: timed out)"
 
 
 def test_held_cores_of_a_segment_beyond_those_recorded_are_named(stage: Stage) -> None:
@@ -834,6 +835,7 @@ def test_segments_that_the_ring_lost_before_they_were_searched_are_said_until_th
         ((), "from 00:00:00.000 UTC on: its ring is gone"),
         ((None,), "from 00:00:00.000 UTC on: its recorder ended before it closed the segment"),
         ((120, None), "from 00:02:00.000 UTC on: its recorder ended before it closed the segment"),
+        ((120,), "from 00:02:00.000 UTC on: its recorder had ended"),
     ],
 )
 def test_last_segment_that_a_killed_recorder_left_or_a_ring_that_is_gone_is_said(
@@ -848,6 +850,59 @@ def test_last_segment_that_a_killed_recorder_left_or_a_ring_that_is_gone_is_said
     stage.machine.end()
     ended = through(watch.look_or_give_up(stage.known, rolling)).rolling.ended
     assert ended.unread == (f"what the cores did {says}",)
+
+
+@pytest.mark.parametrize(
+    ("lasted", "says"),
+    [
+        (600, "its recorder ended early, about 00:10 UTC (systemd does not say why)"),
+        (720 * 60, "its time was over"),
+    ],
+)
+def test_recorder_that_ended_early_is_said_so_after_its_time(stage: Stage, lasted: int, says: str) -> None:
+    log, watch = KernelLog(stage), stage.watch(Failing(stage.access))
+    rolling = stage.ask(hours=12)
+    log.more["segments"] = (Segment("perf.data.2026113002000000", 10**7, int(stage.machine.uptime) + lasted),)
+    stage.machine.end()
+    stage.world.now += timedelta(hours=12, minutes=1)
+    assert through(watch.look_or_give_up(stage.known, rolling)).rolling.ended.because == says
+
+
+def test_ring_of_another_recorder_shows_nothing_of_held_cores(stage: Stage) -> None:
+    log, watch = KernelLog(stage), stage.watch(Failing(stage.access))
+    rolling = through(watch.control.ask(ONE, RollingRequest(1, 2, ("core-held",)), "terminal:ann"))
+    stage.world.now += timedelta(minutes=70)
+    stage.machine.runs.append(Run(0.0, stage.world.now, stage.world.now + timedelta(hours=9)))
+    log.more["segments"] = (Segment("perf.data.2026113002000000", 10**7, int(stage.machine.uptime)),)
+    ended = through(watch.look_or_give_up(stage.known, rolling)).rolling.ended
+    assert ended.left == "a recorder that this record does not know"
+    assert ended.unread == ("what the cores did from 00:00:00.000 UTC on: another recorder's ring is there",)
+
+
+def test_recorder_of_another_capture_is_named_as_that(stage: Stage) -> None:
+    stage.ask()
+    stage.machine.reboot()
+    stage.world.now += timedelta(hours=2)
+    running = stage.ask()
+    assert stage.seen("capture000").ended.left == f"the ring of capture {running.id}, which reads it first"
+
+
+def test_report_has_what_a_capture_did_not_read_though_it_ended_later(stage: Stage) -> None:
+    log = KernelLog(stage)
+    log.more["log_unread"] = "sudo: a password is required"
+    stage.ask()
+    opened = stage.world.now + timedelta(minutes=10)
+    incident = cast("Any", SimpleNamespace(node="n0", opened_at=opened))
+
+    def told(ended: Any) -> Any:
+        return [cast("Any", each).words for each in shown(stage.database, incident, (), ended)]
+
+    closed = opened + timedelta(minutes=15)
+    assert told(closed) == told(None) == ["every core of n0; it still runs"]
+    stage.world.now += timedelta(hours=2)
+    begins, ends = (stage.seen(), told(closed))[1]
+    assert (begins, "not read: the kernel's log is unread (sudo" in ends) == ("every core of n0", True)
+    assert told(opened - timedelta(hours=1)) == [], "it began after that was over"
 
 
 def test_ring_of_another_capture_is_left_until_that_one_has_read_it(stage: Stage) -> None:
