@@ -248,7 +248,7 @@ def _converted(value: Any, wanted: str) -> Field | None:
     if wanted == "text":
         if isinstance(value, bool):
             return "true" if value else "false"
-        return one_line(str(value), _LONGEST_TEXT) if isinstance(value, str | int | float) else None
+        return redacted_line(str(value), _LONGEST_TEXT) if isinstance(value, str | int | float) else None
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     if isinstance(value, str):

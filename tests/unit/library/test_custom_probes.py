@@ -91,6 +91,9 @@ def test_line_is_cut_where_it_holds_no_secret_any_more() -> None:
     assert isinstance(reading, CustomReading)
     assert "https://bot:[redact" in reading.source[0]
     assert "Fa0ke" not in reading.source[0], "half a secret does not look like one"
+    whole = read(make({"a": regex("^(.*)$", "text")}), f"{'-' * 455} https://bot:Fa0ke1Fa2ke3Fa4ke5Fa6ke7@db-7/x")
+    assert "https://bot:[redact" in str(whole)
+    assert "Fa0ke" not in str(whole), "a field of it neither"
 
 
 @pytest.mark.parametrize(
