@@ -185,7 +185,9 @@ def _other_containers(containers: ContainersReading | Unread) -> Iterator[EndedI
     if rest:
         names = Counter(redacted_line(name, 60) or "?" for name, _ in rest)
         words = [f"{count} × {name}" if count > 1 else name for name, count in names.most_common()]
-        yield EndedItem(listed(words, _MOST_IMAGES), "containers", len(rest), age=_oldest([each for _, each in rest]))
+        # A comma would make a sentence of it: "password, llama3-70b" reads as if the second were one.
+        what = listed(words, _MOST_IMAGES, " | ")
+        yield EndedItem(what, "containers", len(rest), age=_oldest([each for _, each in rest]))
 
 
 def _oldest(containers: Sequence[Container]) -> int | None:

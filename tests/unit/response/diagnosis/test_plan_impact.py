@@ -170,6 +170,9 @@ def test_what_ends_is_named_as_on_record_and_a_name_is_cut_only_for_what_it_is_i
     assert [end.what for end in ends.rows] == [*names[:4], "[redacted]"]
     assert read(PlanImpact, redacted(to_json_types(ends))) == ends
     assert redacted(ends_body(ends)) == ends_body(ends)
+    others = looked(ContainersReading((), (container("password:1"), container("llama3-70b:1"))))
+    what = "password | llama3-70b"
+    assert [end.what for end in read(PlanImpact, redacted(to_json_types(ended_by_reboot(others)))).rows] == [what]
 
 
 def test_it_is_in_the_document_beside_the_plan_and_not_in_its_digest() -> None:
