@@ -251,6 +251,7 @@ def _is_said(text: str, name: Name) -> bool:
         text[name.begin : name.end].lower() not in ("pass", "passes", "pw", "passwd")
         and text[name.begin - 1 : name.begin] not in tuple("/.-?&%:")
         and not text[name.end - 1].isdigit()
+        and _ATTRIBUTE.search(text, name.begin, name.end) is None
         and text.rfind("[redacted: ", max(name.begin - 24, 0), name.begin) < 0
         and _BINARY.search(text, max(name.begin - 40, 0), name.end + 40) is None
         and _NO_SENTENCE.match(text, name.end) is None
@@ -294,6 +295,7 @@ _NO_SENTENCE = re.compile(
     r"\s{0,4}(?:==?|:=)|:\s{0,2}[\"']|%|\\{0,3}[\"']|\(\)|\.[a-z]|[/@]|\w|-\w|::|[\])]|>[,.:;()\[\]]"
 )
 _BINARY = re.compile(r"\\x[89a-f][0-9a-f]|%[2-7][0-9A-F][^%\n]{0,20}%[2-7][0-9A-F]")
+_ATTRIBUTE = re.compile(r"[a-z][A-Z]")  # of a program or a directory: userPassword uidNumber
 _SUFFIX = re.compile(
     r"[a-z]{2,20}(?:ed|ing|able|ible|ful|less|ary|ent|ant|ous|ive|ory|ally|tion|tions|sion|ment|ness|ity|ance|ence)"
 )

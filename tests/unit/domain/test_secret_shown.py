@@ -38,6 +38,8 @@ SHOWN = (
     "MountVolume.SetUp failed: no secret for pod web-7d9f8b6c5d-x2x4z in namespace prod",
     'zabbix_agentd: TLS PSK identity "gpu-node-017" not found',
     "dex: Failed to get password connector: no connector with id ldap",
+    "slapd[33]: conn=1001 op=1 SRCH attr=objectClass uid userPassword uidNumber gidNumber gecos loginShell cn",
+    "fatal: could not read Password for 'https://bob@git.corp': terminal prompts disabled",
     "Your password does not satisfy the current policy requirements",
     "pam_unix(sshd:auth): password changed for ann by root(uid=0)",
     "Username or password is incorrect. Try again. IP: 10.0.0.7. Username: ann@example.com.",
