@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from bot.app.factories import incident_id, nonce, now, ssh_scripts, ssh_transport
 from bot.app.version import program_name
@@ -29,11 +29,12 @@ from bot.extras.captures.held_cores import (
     ALL_CORES,
     HELD_SECONDS,
     LEAST_SECONDS,
-    MOST_KEPT,
-    SECOND,
     HeldCoreFinder,
     HeldStretch,
     joined,
+    longest,
+    silence,
+    silences,
 )
 from bot.extras.captures.recorder_commands import SEGMENTS
 from bot.extras.captures.ring_access import MachineIdentity, RingAccess
@@ -93,8 +94,8 @@ class _Unfinished:
 
     Shape: `log_read` is until when the log was read, `first_gap` and `log` what of it was not; `seen` are symptoms,
     with what goes on record if their segments are never read; `segments` were searched for held cores, each with what
-    was not read of it, `tried_twice` those that are left so; `searched` is when the last ended, `rest` what none shows
-    after it; `spans` are the times of first and last sample of those that were read, and `held` what the samples told;
+    was not read of it, `done` are not tried again; `spans` are the times of first and last sample of those that were
+    read, and `held` what the samples told; `ended` is when segments were closed, and `missing` what none of them shows;
     `clock` is what the node said last, in case that it does not say it; `away` is why no look was possible after that
     of `looked_at`.
     """
@@ -104,11 +105,11 @@ class _Unfinished:
     log: str = ""
     seen: dict[Symptom, SymptomCaught] = field(default_factory=dict)
     segments: dict[str, str] = field(default_factory=dict)
-    tried_twice: set[str] = field(default_factory=set)
-    spans: dict[str, tuple[float, float]] = field(default_factory=dict)
+    done: set[str] = field(default_factory=set)
+    spans: list[tuple[float, float]] = field(default_factory=list)
     held: list[HeldStretch] = field(default_factory=list)
-    searched: float = 0.0
-    rest: str = ""
+    ended: dict[str, float] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
     clock: WallClock = WallClock()
     looked_at: datetime | None = None
     away: str = ""
@@ -120,15 +121,30 @@ class _Unfinished:
         for name, why in self.segments.items():
             failed.setdefault(why, []).append(name)
         segments = [f"{listed(names, _MOST_NAMED)}: {why}" for why, names in failed.items() if why]
-        silent = [_silence_words(each, self.clock) for each in self.silent[:_MOST_NAMED]]
-        more = len(self.silent) - len(silent)
-        silent += [f"and {more:,} more times without a sample"] if more else []
-        return [each for each in (self.away, self.first_gap, self.log, *silent, *segments, self.rest) if each]
+        return [each for each in (self.away, self.first_gap, self.log, *self._silent, *segments, *self.missing) if each]
 
     @property
-    def silent(self) -> list[HeldStretch]:
-        """The times without samples in segments that were read, the longest first."""
-        return [each for each in self.held if _is_long(each) and not each.samples][:MOST_KEPT]
+    def _silent(self) -> Iterator[str]:
+        """The times without samples of segments that were read, the longest first."""
+        silent = silences(self.held)
+        for each in silent[:_MOST_NAMED]:
+            yield f"{self.cores_words(each.begins, each.ends, each.core)}: there is no sample"
+        if more := len(silent[_MOST_NAMED:]):
+            yield f"and {more:,} more times without a sample"
+
+    def wall(self, mono: float) -> datetime:
+        """Return the time of day of a value of the node's CLOCK_MONOTONIC."""
+        return datetime.fromtimestamp(0, UTC) + timedelta(seconds=mono + (self.clock.minus_mono or 0.0))
+
+    def words(self, mono: float) -> str:
+        """The same in words."""
+        at = self.wall(mono)
+        return f"{at:%H:%M:%S}.{at.microsecond // 1000:03d}"
+
+    def cores_words(self, begins: float, ends: float | None = None, core: int = ALL_CORES) -> str:
+        """Say of which time it is not known what the cores, or one of them, did."""
+        until = "UTC on" if ends is None else f"to {self.words(ends)} UTC"
+        return f"what {'the cores' if core == ALL_CORES else f'core {core}'} did from {self.words(begins)} {until}"
 
     @property
     def lost(self) -> list[SymptomCaught]:
@@ -250,12 +266,13 @@ class RollingWatch:
             return "it did not start: the node shows no recorder of it, and no segment"
         if look.is_active:
             return "its recorder ended, and a recorder that this record does not know runs there"
-        reached, until = _reached(rolling, look)
-        now, segment = self.control.now(), 60 * rolling.request.segment_minutes
-        is_early = bool(look.segments) and until - reached > segment
+        mine, now, segment = self._unfinished[rolling.id], self.control.now(), 60 * rolling.request.segment_minutes
+        reached = max((ended for _, ended in look.closed), default=rolling.since_mono)
+        is_early = bool(look.segments) and rolling.until_mono - reached > segment
         if rolling.until is not None and now >= rolling.until and not is_early:
             return "its time was over"
-        about = f", about {_second_words(reached)[:5]} UTC" if is_early and now.timestamp() - reached > segment else ""
+        is_past = is_early and now - mine.wall(reached) > timedelta(seconds=segment)
+        about = f", about {mine.wall(reached):%H:%M} UTC" if is_past else ""
         if look.room_kib is not None and look.room_kib < 64 * 1024:
             return f"its recorder ended early{about}: {look.room_kib / 1024:.0f} MB are free on its disk"
         return f"its recorder ended early{about} ({look.reason or 'systemd does not say why'})"
@@ -288,23 +305,21 @@ class RollingWatch:
             return
         error = _time_error(look)
         for symptom in symptoms(look, around, rolling.since_mono, mine.seen):
-            if (at := look.wall(symptom.at_mono)) is None:
-                continue
-            says = f"{symptom.words} at {_clock_words(at)} UTC"
-            seen = SymptomCaught(rolling.id, symptom.name, at, symptom.at_mono, says, error=error)
+            at, says = symptom.at_mono, f"{symptom.words} at {mine.words(symptom.at_mono)} UTC"
+            seen = SymptomCaught(rolling.id, symptom.name, mine.wall(at), at, says, error=error)
             if rolling.knows(seen):
                 mine.seen.pop(symptom, None)
             else:
                 mine.seen.setdefault(symptom, seen)
         until = rolling.since_mono if mine.log_read is None else mine.log_read
         begins = look.log_begins_after(until)
-        if begins is not None and (at := look.wall(begins)) is not None and (before := look.wall(until)) is not None:
-            left_out = f"the kernel's log from {_clock_words(before)} to {_clock_words(at)} UTC"
+        if begins is not None:
+            left_out = f"the kernel's log from {mine.words(until)} to {mine.words(begins)} UTC"
             if mine.log_read is None:  # an earlier program may have read it: that stays unread at the end
                 mine.first_gap = f"{left_out} by this program, which reads its last {JOURNAL_LINES} lines"
             else:
                 says = f"the kernel logged more than {JOURNAL_LINES} lines between two looks"
-                gap = SymptomCaught(rolling.id, LOG_UNREAD, at, begins, says, left_out, error)
+                gap = SymptomCaught(rolling.id, LOG_UNREAD, mine.wall(begins), begins, says, left_out, error)
                 await self.control.record_symptom(gap)
         if look.stamped:
             mine.log_read = max(until, look.stamped[-1][0])
@@ -315,7 +330,7 @@ class RollingWatch:
         """Record what the ring shows of symptoms and of held cores; return what is not known yet."""
         mine, waits = self._unfinished[rolling.id], list[str]()
         for symptom, seen in list(mine.seen.items()):
-            names, is_whole = _segments_around(look, rolling, seen.at.timestamp(), runs)
+            names, is_whole = _segments_around(look, rolling, symptom.at_mono, runs)
             if not is_whole:
                 minutes = rolling.request.segment_minutes
                 waits.append(f"{seen.sentence}: its segment is written for up to {minutes} min more")
@@ -332,7 +347,8 @@ class RollingWatch:
             mine.seen.pop(symptom, None)
         if "core-held" in rolling.request.around and mine.clock.minus_mono is not None:
             look = look if runs or not look.is_active else replace(look, segments=())  # another recorder's
-            await self._search_held_cores(node, rolling, look, not runs, keep)
+            self._note_missing(rolling, look, not runs)
+            await self._search_held_cores(node, rolling, look, keep)
         return [*waits, *mine.unread]
 
     async def _read_cores_before(
@@ -351,17 +367,14 @@ class RollingWatch:
             return lost
         at = symptom.at_mono
         between = (at - BEFORE_SECONDS, at + AFTER_SECONDS)
-        called = f"{symptom.name}-{seen.at:%H%M%S}"
-        found = HeldCoreFinder(between[0], look.cores)
-        runs, _, unread = await self._read_segments(node, rolling, names, between, called, keep, found)
-        before = [
-            each
-            for each in found.finish(at)
-            if each.begins < at and each.seconds >= (LEAST_SECONDS if each.samples else HELD_SECONDS)
-        ]
-        held = [each for each in before if each.samples]
-        silent = [each for each in before if not each.samples and each.core != ALL_CORES]
-        recorded = BEFORE_SECONDS - sum(min(each.ends, at) - each.begins for each in before if each.core == ALL_CORES)
+        found, called = HeldCoreFinder(look.cores), f"{symptom.name}-{seen.at:%H%M%S}"
+        runs, unread = await self._read_segments(node, rolling, names, between, called, keep, found)
+        first, last = found.span
+        before = [each for each in found.finish() if each.begins < at]
+        held = [each for each in before if each.samples and each.seconds >= LEAST_SECONDS]
+        silent = [each for each in silences(before) if each.core != ALL_CORES]
+        paused = sum(min(each.ends, at) - each.begins for each in before if each.core == ALL_CORES)
+        recorded = min(last, at) - max(first, between[0]) - paused
         if not held and recorded < 1:
             return lost
         says = [_who_held(each, at) for each in (*held[:1], *silent[:1])]
@@ -370,61 +383,65 @@ class RollingWatch:
         if not held:
             which = "another" if silent else "a"
             nobody = f"the {BEFORE_SECONDS:.0f} s before it no process held {which} core in the kernel"
-            is_all = recorded > BEFORE_SECONDS - 1
+            is_all = recorded > BEFORE_SECONDS - HELD_SECONDS
             says.append(f"in {nobody}" if is_all else f"in {recorded:.0f} of {nobody}; the others were not recorded")
         sentence = "; ".join((seen.sentence, *says))
-        drawn = await self._store_sketch(rolling, held[0], runs, sentence) if held else ""
+        drawn = await self._store_sketch(rolling, held[0].core, runs, sentence) if held else ""
         return replace(seen, sentence=sentence, unread=unread, sketch=drawn)
 
-    async def _search_held_cores(
-        self, node: Node, rolling: RollingCapture, look: RollingStatus, is_last: bool, keep: Keep
-    ) -> None:
-        """Search the newly closed segments for held cores, and keep what no segment shows."""
-        mine, closed = self._unfinished[rolling.id], look.closed
-        segments = mine.segments
-        searched = mine.searched or _reached(rolling, replace(look, segments=()))[0]
-        if closed and closed[0][0].name not in segments:
-            begins = closed[0][1] - 60 * rolling.request.segment_minutes
-            if begins - searched > BEFORE_SECONDS:  # the first segment begins late on a slow node
-                lost = f"what the cores did from {_second_words(searched)} to {_second_words(begins)} UTC"
-                segments[lost] = "this program had not read it when the ring lost it"
-        reached, until = _reached(rolling, look)
-        unclosed, mine.rest = len(closed) < len(look.segments), ""
-        if is_last and rolling.since_usec and (unclosed or until - reached > BEFORE_SECONDS):
+    def _note_missing(self, rolling: RollingCapture, look: RollingStatus, is_last: bool) -> None:
+        """Keep of which times no segment shows what the cores did."""
+        mine, reached = self._unfinished[rolling.id], rolling.since_mono
+        mine.ended, mine.missing = dict(look.closed) | mine.ended, []
+        for ended in sorted(mine.ended.values()):
+            begins = ended - 60 * rolling.request.segment_minutes
+            if begins - reached > BEFORE_SECONDS:  # the first segment begins late on a slow node
+                lost = "this program had not read it when the ring lost it"
+                mine.missing.append(f"{mine.cores_words(reached, begins)}: {lost}")
+            reached = max(reached, ended)
+        unclosed = len(look.closed) < len(look.segments)
+        if is_last and rolling.since_usec and (unclosed or rolling.until_mono - reached > BEFORE_SECONDS):
             why = "its recorder ended before it closed the segment" if unclosed else "its recorder had ended"
-            if not closed and not unclosed:
+            if not look.segments:
                 why = "another recorder's ring is there" if look.is_active else "its ring is gone"
-            mine.rest = f"what the cores did from {_second_words(max(reached, mine.searched))} UTC on: {why}"
-        around = ["", *(segment.name for segment, _ in closed), ""]
+            mine.missing.append(f"{mine.cores_words(reached)}: {why}")
+
+    async def _search_held_cores(self, node: Node, rolling: RollingCapture, look: RollingStatus, keep: Keep) -> None:
+        """Search the newly closed segments for held cores."""
+        mine = self._unfinished[rolling.id]
+        segments, lasts = mine.segments, 60 * rolling.request.segment_minutes - HELD_SECONDS
         # New ones first, and each failed one once more: perf must not keep a sick node busy all the time.
-        for segment, ended in sorted(closed, key=lambda each: each[0].name in segments):
-            name, place = segment.name, around.index(segment.name)
-            if name in mine.spans or name in mine.tried_twice:
-                continue
-            before, after = mine.spans.get(around[place - 1]), mine.spans.get(around[place + 1])
-            found = HeldCoreFinder(before[1] if before else None, look.cores)
+        for name in sorted((name for name, _ in look.closed if name not in mine.done), key=segments.__contains__):
+            found = HeldCoreFinder(look.cores)
             try:
-                runs, span, unread = await self._read_segments(node, rolling, [name], None, name, keep, found)
+                runs, unread = await self._read_segments(node, rolling, [name], None, name, keep, found)
             except CannotRead as no:
-                if name in segments:
-                    mine.tried_twice.add(name)
+                mine.done |= {name} & segments.keys()
                 segments[name] = one_line(no.sentence, 160)
                 continue
-            first, last = span
-            reached = last - SEGMENTS * 60 * rolling.request.segment_minutes
-            held = joined([*mine.held, *found.finish(after[0] if after else None)])
-            here = (each for each in held if each.samples and each.begins <= last and each.ends >= first)
-            events = ((each, _core_held(rolling, look, each)) for each in here if _is_long(each))
+            first, last = found.span
+            after = min((begins for begins, _ in mine.spans if begins > last), default=last)
+            before = max((ends for _, ends in mine.spans if ends < first), default=first)
+            paused = [
+                silence(ALL_CORES, *times) for times in ((before, first), (last, after)) if times[1] - times[0] < lasts
+            ]
+            held = joined([*mine.held, *paused, *found.finish()])
+            here = [each for each in held if each.samples and each.begins <= last and each.ends >= first]
             known = (await self.control.find(rolling.id)).knows
-            new = [(each, event) for each, event in events if event is not None and not known(event)]
-            cores = sorted({event.core for _, event in new[_MOST_HELD:]})
+            events = [_core_held(rolling, mine, each) for each in here if each.seconds >= HELD_SECONDS]
+            new = [event for event in events if not known(event)]
+            cores = sorted({event.core for event in new[_MOST_HELD:]})
             more = f"; held in this segment, too: core {listed([*map(str, cores)], _MOST_NAMED_CORES)}" if cores else ""
-            for stretch, event in new[:_MOST_HELD]:
-                drawn = await self._store_sketch(rolling, stretch, runs, event.sentence)
+            for event in new[:_MOST_HELD]:
+                drawn = await self._store_sketch(rolling, event.core, runs, event.sentence)
                 await self.control.record_symptom(replace(event, sentence=event.sentence + more, sketch=drawn))
                 more = ""  # said once, of the longest
-            mine.held = [each for each in held if (_is_long(each) and not each.samples) or each.ends > reached]
-            segments[name], mine.spans[name], mine.searched = unread, span, max(mine.searched, ended)
+            recent = last - SEGMENTS * lasts  # what may go on in one that is read later
+            old = silences(each for each in held if each.ends <= recent)
+            mine.held = longest([*old, *(each for each in held if each.ends > recent)])
+            segments[name] = unread
+            mine.spans.append(found.span)
+            mine.done.add(name)
 
     async def _read_segments(
         self,
@@ -435,8 +452,8 @@ class RollingWatch:
         called: str,
         keep: Keep,
         found: HeldCoreFinder,
-    ) -> tuple[CoreRuns, tuple[float, float], str]:
-        """Read the text; return what each core ran, when its first and last sample was, and what perf lost of it.
+    ) -> tuple[CoreRuns, str]:
+        """Read the text; return what each core ran, and what perf says that it lost.
 
         Raises: CannotRead when there is no text, or not all of it.
         """
@@ -455,16 +472,16 @@ class RollingWatch:
         keep(file, b"")
         lost = await self.control.access.text(node, names, between, hand_on)
         try:
-            profile = reader.finish()
+            reader.finish()
         except ProfileError as no:
             raise CannotRead(f"there is no text from perf ({one_line(no.sentence, 120)})") from no
-        return runs, ((profile.first_ns or 0) / SECOND, profile.last_ns / SECOND), lost
+        return runs, lost
 
-    async def _store_sketch(self, rolling: RollingCapture, held: HeldStretch, runs: CoreRuns, says: str) -> str:
+    async def _store_sketch(self, rolling: RollingCapture, core: int, runs: CoreRuns, says: str) -> str:
         """Store a sketch of the held core; return its content hash, empty where none is stored."""
-        if self.sketches is None or held.core not in runs.cores:
+        if self.sketches is None or core not in runs.cores:
             return ""
-        drawn = await asyncio.to_thread(sketch, rolling.node, held.core, runs.cores[held.core], says)
+        drawn = await asyncio.to_thread(sketch, rolling.node, core, runs.cores[core], says)
         return await self.sketches.keep(rolling.id, drawn)
 
 
@@ -482,29 +499,16 @@ def rolling_watch(
 
 
 def _segments_around(look: RollingStatus, rolling: RollingCapture, at: float, runs: bool) -> tuple[list[str], bool]:
-    """Return the closed segments around a wall-clock second, and whether all of them are closed."""
-    closed = look.closed
+    """Return the closed segments around a second of CLOCK_MONOTONIC, and whether all of them are closed."""
     lasts = 60 * rolling.request.segment_minutes + 2  # file times are whole seconds
-    names = [part.name for part, end in closed if end >= at - BEFORE_SECONDS and end - lasts <= at + AFTER_SECONDS]
-    return names, not runs or any(end >= at + AFTER_SECONDS for _, end in closed)
+    names = [name for name, end in look.closed if end >= at - BEFORE_SECONDS and end - lasts <= at + AFTER_SECONDS]
+    return names, not runs or any(end >= at + AFTER_SECONDS for _, end in look.closed)
 
 
-def _reached(rolling: RollingCapture, look: RollingStatus) -> tuple[float, float]:
-    """Return until when there are whole segments, and until when there should be: wall-clock seconds."""
-    offset, closed = look.clock.minus_mono or 0.0, look.closed
-    return closed[-1][1] if closed else rolling.since_mono + offset, rolling.until_mono + offset
-
-
-def _is_long(stretch: HeldStretch) -> bool:
-    return stretch.seconds >= HELD_SECONDS
-
-
-def _core_held(rolling: RollingCapture, look: RollingStatus, held: HeldStretch) -> SymptomCaught | None:
-    if (at := look.wall(held.begins)) is None:
-        return None
-    said = f"core held for {held.seconds:.1f} s from {_clock_words(at)} UTC: {held.says}"
-    error = look.clock.error
-    return SymptomCaught(rolling.id, "core-held", at, held.begins, said, "", error, "", held.core, held.ends)
+def _core_held(rolling: RollingCapture, mine: _Unfinished, held: HeldStretch) -> SymptomCaught:
+    at, said = held.begins, f"core held for {held.seconds:.1f} s from {mine.words(held.begins)} UTC: {held.says}"
+    error = mine.clock.error
+    return SymptomCaught(rolling.id, "core-held", mine.wall(at), at, said, "", error, "", held.core, held.ends)
 
 
 def _who_held(held: HeldStretch, at_mono: float) -> str:
@@ -523,17 +527,3 @@ def _time_error(look: RollingStatus) -> float | None:
     """Possible error of a symptom's time, in seconds: kernel log against perf's clock, and that to the bot's."""
     log = look.kernel_log.error if look.kernel_log is not None else None
     return None if log is None or look.clock.error is None else log + look.clock.error
-
-
-def _clock_words(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%H:%M:%S}.{at.microsecond // 1000:03d}"
-
-
-def _silence_words(silent: HeldStretch, clock: WallClock) -> str:
-    begins, ends = (_second_words(at + (clock.minus_mono or 0.0)) for at in (silent.begins, silent.ends))
-    which = "the cores" if silent.core == ALL_CORES else f"core {silent.core}"
-    return f"what {which} did from {begins} to {ends} UTC: there is no sample"
-
-
-def _second_words(at: float) -> str:
-    return _clock_words(datetime.fromtimestamp(at, UTC))

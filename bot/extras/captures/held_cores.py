@@ -72,83 +72,72 @@ class _Stretch:
 class HeldCoreFinder:
     """Takes samples in order of time, and finds the stretches.
 
-    Shape: `begins` is since when there should be samples, in seconds; None: since the first. Each of `cores` should
-    have some where perf counts the clock's ticks; an idle one has none where it counts cycles.
+    Shape: each of `cores` should have samples where perf counts the clock's ticks; where it counts cycles, an idle one
+    has none.
     """
 
-    def __init__(self, begins: float | None = None, cores: Collection[int] = ()) -> None:
-        self._begins = None if begins is None else round(begins * SECOND)
+    def __init__(self, cores: Collection[int] = ()) -> None:
         self._cores = cores
-        self._now: dict[int, _Stretch] = {}
+        self._first = 0
         self._sampled: dict[int, int] = {}  # until when
-        self._resumed = 0  # since when there are samples of any core
-        self._found: dict[bool, list[HeldStretch]] = {True: [], False: []}
+        self._now: dict[int, _Stretch] = {}
+        self._found: list[HeldStretch] = []
         self._edges: list[HeldStretch] = []
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """When the first and the last sample was."""
+        return self._first / SECOND, self._sampled.get(ALL_CORES, 0) / SECOND
 
     def __call__(self, sample: Sample) -> None:
         """Take a sample."""
         who, at = sample.who, sample.at_ns
         if who.core is None or at is None:
             return
-        if self._begins is None:
-            self._begins = at
-        of_each = sample.event.startswith(b"cpu-clock")
-        last = self._sampled.get(ALL_CORES, self._begins)
-        if self._note_sample(ALL_CORES, at):
-            for core in {*self._sampled, *self._cores} if of_each else ():
-                self._note_sample(core, last)
-            self._resumed = at
-        if of_each:
+        self._first = self._first or at
+        self._note_sample(ALL_CORES, at)
+        if sample.event.startswith(b"cpu-clock"):
             self._note_sample(who.core, at)
         stretch = self._now.get(who.core)
         is_kernel = not (who.is_swapper and sample.stack.idles) and _in_kernel(sample.lines)
-        if stretch is not None and at - stretch.ends > _MOST_APART:
+        is_same = stretch is not None and is_kernel and who.pid == stretch.pid
+        if stretch is not None and (
+            at - stretch.ends > _MOST_APART or (stretch.others >= _MOST_OTHERS and not is_same)
+        ):
             self._end_stretch(who.core)
             stretch = None
-        if stretch is not None and is_kernel and who.pid == stretch.pid:
-            stretch.ends, stretch.others = at, 0
-            stretch.samples += 1
+        if stretch is None:
+            if not is_kernel or who.is_swapper:
+                return
+            stretch, is_same = self._now.setdefault(who.core, _Stretch(who.pid, at, at)), True
+        stretch.samples += 1
+        stretch.others = 0 if is_same else stretch.others + 1
+        if is_same:
+            stretch.ends = at
             stretch.functions[sample.stack.leaf] += 1
             stretch.names[who.process] += 1
-        elif stretch is not None and stretch.others < _MOST_OTHERS:
-            stretch.others += 1
-            stretch.samples += 1
-        else:
-            self._end_stretch(who.core)
-            if is_kernel and not who.is_swapper:
-                started = self._now[who.core] = _Stretch(who.pid, at, at, 1)
-                started.functions[sample.stack.leaf] += 1
-                started.names[who.process] += 1
 
-    def finish(self, ends: float | None = None) -> list[HeldStretch]:
-        """Return what was found, the longest first: of half a second and more, and what touches an end, be it short.
-
-        Shape: `ends` is until when there should be samples, in seconds; None: until the last.
-        """
-        last = self._sampled.get(ALL_CORES, 0)
-        until = last if ends is None else round(ends * SECOND)
+    def finish(self) -> list[HeldStretch]:
+        """Return what was found, the longest first: of half a second and more, and what touches an end, be it short."""
         for core in list(self._now):
             self._end_stretch(core, is_edge=True)
-        for core in {*self._sampled, *self._cores} - {ALL_CORES} if len(self._sampled) > 1 else ():
-            self._note_sample(core, min(last, until), is_edge=True)
-        self._note_sample(ALL_CORES, until, is_edge=True)
-        return longest([*self._edges, *(each for found in self._found.values() for each in longest(found)[:MOST_KEPT])])
+        for core in {*self._sampled, *self._cores} if len(self._sampled) > 1 else ():
+            self._note_sample(core, self._sampled[ALL_CORES], is_edge=True)
+        return longest([*longest(self._found)[:MOST_KEPT], *self._edges])
 
-    def _note_sample(self, core: int, at: int, is_edge: bool = False) -> bool:
-        """Keep for how long the core had no sample until now; return whether that was long."""
-        begins = self._begins or 0
-        since = max(self._sampled.get(core, begins), self._resumed)
+    def _note_sample(self, core: int, at: int, is_edge: bool = False) -> None:
+        """Keep for how long the core had no sample until now."""
+        since = self._sampled.get(core, self._first)
         self._sampled[core] = max(at, since)
-        is_long, is_edge = at - since >= HELD_SECONDS * SECOND, is_edge or since == begins
-        if is_long or (is_edge and at - since > _MOST_APART):
-            self._keep(HeldStretch(core, "", 0, "", 0.0, 0, since / SECOND, at / SECOND), is_edge)
-        return is_long
+        is_edge = is_edge or since == self._first
+        if at - since >= (_MOST_APART if is_edge else HELD_SECONDS * SECOND):
+            self._keep(silence(core, since / SECOND, at / SECOND), is_edge)
 
     def _end_stretch(self, core: int, is_edge: bool = False) -> None:
         stretch = self._now.pop(core, None)
         if stretch is None:
             return
-        is_edge = is_edge or stretch.begins - (self._begins or 0) <= _MOST_APART
+        is_edge = is_edge or stretch.begins - self._first <= _MOST_APART
         if not is_edge and stretch.ends - stretch.begins < LEAST_SECONDS * SECOND:
             return
         samples = stretch.samples - stretch.others
@@ -159,10 +148,14 @@ class HeldCoreFinder:
         self._keep(HeldStretch(core, process, stretch.pid, decode(function), share, samples, begins, ends), is_edge)
 
     def _keep(self, stretch: HeldStretch, is_edge: bool) -> None:
-        found = self._edges if is_edge else self._found[stretch.samples > 0]
-        found.append(stretch)
-        if not is_edge and len(found) > 2 * MOST_KEPT:
-            found[:] = longest(found)[:MOST_KEPT]
+        (self._edges if is_edge else self._found).append(stretch)
+        if len(self._found) > 2 * MOST_KEPT:
+            self._found = longest(self._found)[:MOST_KEPT]
+
+
+def silence(core: int, begins: float, ends: float) -> HeldStretch:
+    """Return a time without samples of a core, or of all of them."""
+    return HeldStretch(core, "", 0, "", 0.0, 0, begins, ends)
 
 
 def longest(stretches: Iterable[HeldStretch]) -> list[HeldStretch]:
@@ -183,6 +176,21 @@ def joined(stretches: Iterable[HeldStretch]) -> list[HeldStretch]:
             each = replace(more, share=times / max(1, samples), samples=samples, begins=before.begins, ends=ends)
         of_same.append(each)
     return longest(each for of_same in found.values() for each in of_same)
+
+
+def silences(stretches: Iterable[HeldStretch]) -> list[HeldStretch]:
+    """Return the longest times without samples, of 2 s and more: of all cores, and of one while others have some.
+
+    Shape: the longest of `stretches` comes first.
+    """
+    silent = [each for each in stretches if not each.samples and each.seconds >= HELD_SECONDS][:MOST_KEPT]
+    of_all = [each for each in silent if each.core == ALL_CORES]
+
+    def seconds(silence: HeldStretch) -> float:
+        shared = (min(silence.ends, other.ends) - max(silence.begins, other.begins) for other in of_all)
+        return silence.seconds - sum(each for each in shared if each > 0)
+
+    return [each for each in silent if each.core == ALL_CORES or seconds(each) >= HELD_SECONDS]
 
 
 def _in_kernel(lines: bytes) -> bool:

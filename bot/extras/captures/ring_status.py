@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from bot.domain.clock_offset import ClockOffset, clock_offset
 from bot.domain.command import Command, Completed, Outputs
@@ -84,9 +84,10 @@ class RollingStatus:
         return sum(segment.size_bytes for segment in self.segments)
 
     @property
-    def closed(self) -> list[tuple[Segment, int]]:
-        """The segments that are whole, with when they were closed; the oldest first."""
-        return [(segment, segment.ended) for segment in self.segments if segment.ended is not None]
+    def closed(self) -> list[tuple[str, float]]:
+        """The names of the segments that are whole, with when they were closed by CLOCK_MONOTONIC; the oldest first."""
+        offset = self.clock.minus_mono or 0.0
+        return [(segment.name, segment.ended - offset) for segment in self.segments if segment.ended is not None]
 
     @property
     def stamped(self) -> list[tuple[float, str]]:
@@ -98,12 +99,6 @@ class RollingStatus:
         """When the lines begin that were read, where the log may have more after `mono`: only its last are read."""
         stamped = self.stamped if len(self.lines) >= JOURNAL_LINES else []
         return next((at for at, _ in stamped[:1] if at > mono), None)
-
-    def wall(self, mono: float) -> datetime | None:
-        """Return the wall-clock time of a CLOCK_MONOTONIC value of the node."""
-        if self.clock.minus_mono is None:
-            return None
-        return datetime.fromtimestamp(0, UTC) + timedelta(seconds=mono + self.clock.minus_mono)
 
 
 def status_commands(places: CapturePaths) -> tuple[Command, ...]:

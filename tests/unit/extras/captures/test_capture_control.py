@@ -347,7 +347,7 @@ def test_figures_that_no_node_has_are_unread_and_keep_nobody_from_being_looked_a
     stage.ask("n1")
     lies(stage.nodes["n0"], unit, says)
     status: Any = stage.machine.status()
-    assert (status.room_kib, status.wall(5.0), status.spent_seconds) == (None, None, 0.0)
+    assert (status.room_kib, status.clock.minus_mono, status.spent_seconds) == (None, None, 0.0)
     assert not stage.seen("capture000").is_over
     assert stage.stopped("capture001").is_over
 
@@ -637,11 +637,11 @@ def test_seconds_before_a_reset_that_were_not_recorded_are_said(
     assert reset.sentence.partition("; ")[2] == says
 
 
-def of_two_cores(at: float, ends: float, silent: range, paused: range) -> str:
-    """A ring's text until `ends` after the second `at`: core 1 is silent, or the node is paused, before it."""
+def of_two_cores(at: float, begins: float, ends: float, silent: range, paused: range) -> str:
+    """A ring's text, seconds before and after `at`: core 1 is silent, or the node is paused, in those before it."""
     return "".join(
         sampled(core, at - tick, "python", COMPUTES, "cpu-clock/freq=49/")
-        for tick in ticks(-ends, 70)[::-1]
+        for tick in ticks(-ends, begins)[::-1]
         for core in (0, 1)
         if not (int(tick) in paused or (core == 1 and int(tick) in silent))
     )
@@ -655,7 +655,7 @@ def of_two_cores(at: float, ends: float, silent: range, paused: range) -> str:
             range(0),
             "in the 11.0 s before it core 1 has no sample; in the 30 s before it no process held another core",
         ),
-        (range(99), range(0), "in the 30.0 s before it core 1 has no sample; in the 30 s"),
+        (range(99), range(0), "in the 29.9 s before it core 1 has no sample; in the 30 s"),
         (range(0), range(28), "in 2 of the 30 s before it no process held a core in the kernel; the others were not"),
     ],
     ids=["core held with interrupts off", "all the time", "node paused"],
@@ -668,7 +668,7 @@ def test_seconds_without_samples_before_a_lockup_are_said(
     stage.world.now += timedelta(seconds=3000)
     log.reset()
     at = stage.machine.uptime
-    way.segments[log.more["segments"][0].name], way.perf = of_two_cores(at, 2, silent, paused), "perf lost 56.26%"
+    way.segments[log.more["segments"][0].name], way.perf = of_two_cores(at, 30, 2, silent, paused), "perf lost 56.26%"
     log.more["facts"] = Facts({"online": "0-1"})
     log.minute(3)
     (reset,) = through(watch.look_or_give_up(stage.known, rolling)).rolling.caught
@@ -681,13 +681,27 @@ def test_seconds_without_samples_are_said_where_held_cores_were_searched(stage: 
     rolling = through(watch.control.ask(ONE, RollingRequest(1, 2, ("core-held",)), "terminal:ann"))
     log.reset()
     (segment,) = log.more["segments"]
-    text = of_two_cores(stage.machine.uptime + 60, 50, range(21, 32), range(5, 10))
+    text = of_two_cores(stage.machine.uptime + 60, 60, 50, range(21, 32), range(5, 10))
     way.segments[segment.name], way.perf = text, "perf lost 56.26%"
     assert words.lines(through(watch.look_or_give_up(stage.known, rolling)))[-3:] == [
         "Not yet: what core 1 did from 00:00:28.000 to 00:00:39.100 UTC: there is no sample.",
         "Not yet: what the cores did from 00:00:50.000 to 00:00:55.100 UTC: there is no sample.",
         f"Not yet: {segment.name}: perf lost 56.26%.",
     ]
+
+
+def test_pause_across_two_segments_is_said_and_one_that_is_unread_is_none(stage: Stage) -> None:
+    log, way = KernelLog(stage), Failing(stage.access)
+    watch = stage.watch(way)
+    rolling = through(watch.control.ask(ONE, RollingRequest(1, 2, ("core-held",)), "terminal:ann"))
+    since, times = int(stage.machine.uptime), ((0, 118), (121, 240), (), (360, 480))
+    names = [f"perf.data.2026113002000{number}00" for number in range(4)]
+    log.more["segments"] = tuple(Segment(name, 10**7, since + 120 * number) for number, name in enumerate(names, 1))
+    for name, (begins, ends) in zip(names, (each or (0, 0) for each in times), strict=True):
+        way.segments[name] = "".join(sampled(1, since + at, "python", COMPUTES) for at in ticks(begins, ends))
+    paused, unread = through(watch.look_or_give_up(stage.known, rolling)).waits
+    assert paused == "what the cores did from 00:01:57.900 to 00:02:01.000 UTC: there is no sample"
+    assert unread.startswith(f"{names[2]}: there is no text from perf (")
 
 
 def test_hold_across_two_segments_is_told_whole_and_each_of_one_core(stage: Stage) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from bot.extras.captures.held_cores import HeldCoreFinder, HeldStretch, joined
+from bot.extras.captures.held_cores import HeldCoreFinder, HeldStretch, joined, silences
 from bot.extras.profiles.reader import Reader
 
 KERNEL, USER = "ffffffff81000010", "00007f0000000010"
@@ -66,16 +66,16 @@ def test_cores_are_told_apart() -> None:
 
 
 def test_times_without_a_sample_are_told_of_each_core_and_of_all() -> None:
-    at = {1: (*ticks(10, 5), *ticks(20, 5)), 2: (*ticks(10, 2), *ticks(20, 3))}
+    at = {1: (*ticks(10, 5), *ticks(20, 5)), 2: (*ticks(10, 1), *ticks(12, 0.1), *ticks(20.1, 2))}
     parts = [text(core, "a", core, second, address=USER) for core, seconds in at.items() for second in seconds]
-    found = HeldCoreFinder(8, range(4))
+    found = HeldCoreFinder(range(4))
     reader = Reader(each=found)
     reader.feed("".join(sorted(parts, key=lambda part: float(part.split()[3][:-1]))).encode())
     reader.finish()
-    silent = {(each.says, round(each.begins), round(each.ends)) for each in found.finish(27)}
-    everybody = {("no core has a sample", begins, ends) for begins, ends in ((8, 10), (15, 20), (25, 27))}
-    never = {(f"core {core} has no sample", *times) for core in (0, 3) for times in ((10, 15), (20, 25))}
-    assert silent == {*everybody, *never, ("core 2 has no sample", 12, 15), ("core 2 has no sample", 23, 25)}
+    silent = {(each.says, round(each.begins), round(each.ends)) for each in silences(found.finish())}
+    never = {(f"core {core} has no sample", 10, 25) for core in (0, 3)}
+    core = {("core 2 has no sample", *times) for times in ((12, 20), (22, 25))}
+    assert (silent, found.span[0]) == ({("no core has a sample", 15, 20), *never, *core}, 10)
 
 
 def test_longest_is_found_among_thousands() -> None:
