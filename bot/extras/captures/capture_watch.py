@@ -38,7 +38,7 @@ from bot.extras.captures.held_cores import (
 )
 from bot.extras.captures.recorder_commands import SEGMENTS
 from bot.extras.captures.ring_access import MachineIdentity, RingAccess
-from bot.extras.captures.ring_status import RollingStatus, Symptom, symptoms
+from bot.extras.captures.ring_status import RollingStatus
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.store import CaptureStore
 from bot.extras.profiles.by_core import CoreRuns
@@ -92,8 +92,8 @@ def _keep_nothing(name: str, text: bytes) -> None:
 class _Unfinished:
     """What this program has seen of a capture and not finished: only what the ledger took leaves it.
 
-    Shape: `log_read` is until when the log was read, `first_gap` and `log` what of it was not; `seen` are symptoms,
-    with what goes on record if their segments are never read; `segments` were searched for held cores, each with what
+    Shape: `log_read` is until when the log was read, `first_gap` and `log` what of it was not; `seen` are symptoms, as
+    they go on record if their segments are never read; `segments` were searched for held cores, each with what
     was not read of it, `done` are not tried again; `spans` are the times of first and last sample of those that were
     read, and `held` what the samples told; `ended` is when segments were closed, and `missing` what none of them shows;
     `clock` is what the node said last, in case that it does not say it; `away` is why no look was possible after that
@@ -103,7 +103,7 @@ class _Unfinished:
     log_read: float | None = None
     first_gap: str = ""
     log: str = ""
-    seen: dict[Symptom, SymptomCaught] = field(default_factory=dict)
+    seen: list[SymptomCaught] = field(default_factory=list)
     segments: dict[str, str] = field(default_factory=dict)
     done: set[str] = field(default_factory=set)
     spans: list[tuple[float, float]] = field(default_factory=list)
@@ -149,7 +149,7 @@ class _Unfinished:
     @property
     def lost(self) -> list[SymptomCaught]:
         """The symptoms, as they stand on record when the ring is gone."""
-        return [replace(caught, unread=caught.unread or "its segment was lost") for caught in self.seen.values()]
+        return [replace(caught, unread=caught.unread or "its segment was lost") for caught in self.seen]
 
 
 @dataclass(slots=True)
@@ -184,7 +184,7 @@ class RollingWatch:
         mine = self._unfinished[rolling.id]
         since = f" since {mine.looked_at:%H:%M} UTC" if mine.looked_at is not None else ""
         mine.away = f"it could not be looked at{since}: {because.rstrip('.')}"
-        seen = (f"{each.sentence}: its segment is not read" for each in mine.seen.values())
+        seen = (f"{each.sentence}: its segment is not read" for each in mine.seen)
         return CaptureLookResult(await self.control.find(rolling.id), waits=(*seen, *mine.unread))
 
     async def stopped(
@@ -304,13 +304,12 @@ class RollingWatch:
         if mine.log or not around:
             return
         error = _time_error(look)
-        for symptom in symptoms(look, around, rolling.since_mono, mine.seen):
-            at, says = symptom.at_mono, f"{symptom.words} at {mine.words(symptom.at_mono)} UTC"
-            seen = SymptomCaught(rolling.id, symptom.name, mine.wall(at), at, says, error=error)
-            if rolling.knows(seen):
-                mine.seen.pop(symptom, None)
-            else:
-                mine.seen.setdefault(symptom, seen)
+        for name, what, at in look.symptoms:
+            seen = SymptomCaught(rolling.id, name, mine.wall(at), at, f"{what} at {mine.words(at)} UTC", error=error)
+            is_known = any(each.covers(seen) for each in (*mine.seen, *rolling.caught))
+            if name in around and at >= rolling.since_mono and not is_known:
+                mine.seen.append(seen)
+        mine.seen = [each for each in mine.seen if not rolling.knows(each)]
         until = rolling.since_mono if mine.log_read is None else mine.log_read
         begins = look.log_begins_after(until)
         if begins is not None:
@@ -329,22 +328,22 @@ class RollingWatch:
     ) -> list[str]:
         """Record what the ring shows of symptoms and of held cores; return what is not known yet."""
         mine, waits = self._unfinished[rolling.id], list[str]()
-        for symptom, seen in list(mine.seen.items()):
-            names, is_whole = _segments_around(look, rolling, symptom.at_mono, runs)
+        for seen in list(mine.seen):
+            names, is_whole = _segments_around(look, rolling, seen.at_mono, runs)
             if not is_whole:
                 minutes = rolling.request.segment_minutes
                 waits.append(f"{seen.sentence}: its segment is written for up to {minutes} min more")
                 continue
             try:
-                caught = await self._read_cores_before(node, rolling, look, symptom, seen, names, keep)
+                caught = await self._read_cores_before(node, rolling, look, seen, names, keep)
             except CannotRead as no:
                 caught = replace(seen, unread=one_line(no.sentence, 200))
                 if not seen.unread:  # tried once more: the ring keeps it until then
-                    mine.seen[symptom] = caught
+                    mine.seen = [caught if each is seen else each for each in mine.seen]
                     waits.append(f"{caught.sentence}: {caught.unread}")
                     continue
             await self.control.record_symptom(caught)
-            mine.seen.pop(symptom, None)
+            mine.seen = [each for each in mine.seen if not caught.covers(each)]
         if "core-held" in rolling.request.around and mine.clock.minus_mono is not None:
             look = look if runs or not look.is_active else replace(look, segments=())  # another recorder's
             self._note_missing(rolling, look, not runs)
@@ -356,7 +355,6 @@ class RollingWatch:
         node: Node,
         rolling: RollingCapture,
         look: RollingStatus,
-        symptom: Symptom,
         seen: SymptomCaught,
         names: Sequence[str],
         keep: Keep,
@@ -365,9 +363,9 @@ class RollingWatch:
         lost = replace(seen, unread=seen.unread or "the ring no longer reaches back to it, or recorded nothing then")
         if not names:
             return lost
-        at = symptom.at_mono
+        at = seen.at_mono
         between = (at - BEFORE_SECONDS, at + AFTER_SECONDS)
-        found, called = HeldCoreFinder(look.cores), f"{symptom.name}-{seen.at:%H%M%S}"
+        found, called = HeldCoreFinder(look.cores), f"{seen.symptom}-{seen.at:%H%M%S}"
         runs, unread = await self._read_segments(node, rolling, names, between, called, keep, found)
         first, last = found.span
         before = [each for each in found.finish() if each.begins < at]
@@ -379,7 +377,7 @@ class RollingWatch:
             return lost
         says = [_who_held(each, at) for each in (*held[:1], *silent[:1])]
         if others := sorted({each.core for each in silent} - {each.core for each in silent[:1]}):
-            says[-1] += f", nor have core {listed([*map(str, others)], _MOST_NAMED_CORES)} all the time"
+            says[-1] += f" (for a part of it: core {listed([*map(str, others)], _MOST_NAMED_CORES)}, too)"
         if not held:
             which = "another" if silent else "a"
             nobody = f"the {BEFORE_SECONDS:.0f} s before it no process held {which} core in the kernel"

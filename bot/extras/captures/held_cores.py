@@ -95,9 +95,10 @@ class HeldCoreFinder:
         if who.core is None or at is None:
             return
         self._first = self._first or at
-        self._note_sample(ALL_CORES, at)
-        if sample.event.startswith(b"cpu-clock"):
-            self._note_sample(who.core, at)
+        for core in (ALL_CORES, who.core) if sample.event.startswith(b"cpu-clock") else (ALL_CORES,):
+            if at - self._sampled.get(core, self._first) >= _MOST_APART:
+                self._note_silence(core, at)
+            self._sampled[core] = at
         stretch = self._now.get(who.core)
         is_kernel = not (who.is_swapper and sample.stack.idles) and _in_kernel(sample.lines)
         is_same = stretch is not None and is_kernel and who.pid == stretch.pid
@@ -122,13 +123,12 @@ class HeldCoreFinder:
         for core in list(self._now):
             self._end_stretch(core, is_edge=True)
         for core in {*self._sampled, *self._cores} if len(self._sampled) > 1 else ():
-            self._note_sample(core, self._sampled[ALL_CORES], is_edge=True)
+            self._note_silence(core, self._sampled[ALL_CORES], is_edge=True)
         return longest([*longest(self._found)[:MOST_KEPT], *self._edges])
 
-    def _note_sample(self, core: int, at: int, is_edge: bool = False) -> None:
+    def _note_silence(self, core: int, at: int, is_edge: bool = False) -> None:
         """Keep for how long the core had no sample until now."""
         since = self._sampled.get(core, self._first)
-        self._sampled[core] = max(at, since)
         is_edge = is_edge or since == self._first
         if at - since >= (_MOST_APART if is_edge else HELD_SECONDS * SECOND):
             self._keep(silence(core, since / SECOND, at / SECOND), is_edge)

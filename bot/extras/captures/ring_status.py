@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,6 +24,14 @@ from bot.probes.formats.kernel_table import table
 _SEGMENT = re.compile(r"(perf\.data(?:\.\d{10,20})?) (\d{1,15}) (\d{1,12})\Z")
 _FIELD = re.compile(r"(MESSAGE|__MONOTONIC_TIMESTAMP|_SOURCE_MONOTONIC_TIMESTAMP)=(.*)\Z")
 _MOST_DIGITS = 18  # of microseconds
+# By the kind of a line of the kernel log: the symptom that it tells of, and words for it.
+_OF: dict[str, tuple[str, str]] = {
+    "nic-reset": ("nic-reset", "reset"),
+    "nic-reset-failed": ("nic-reset", "failed reset"),
+    "soft-lockup": ("lockup", "soft lockup"),
+    "hard-lockup": ("lockup", "hard lockup"),
+    "rcu-stall": ("lockup", "RCU stall"),
+}
 _RUNS = ("active", "activating", "reloading", "deactivating")
 
 
@@ -94,6 +102,14 @@ class RollingStatus:
         """The kernel log's lines with a stamp, the oldest first; by CLOCK_MONOTONIC, with the log clock's distance."""
         offset = self.kernel_log.seconds if self.kernel_log is not None else 0.0
         return sorted((line.stamp + offset, line.says) for line in self.lines if line.stamp is not None)
+
+    @property
+    def symptoms(self) -> Iterator[tuple[str, str, float]]:
+        """The symptoms that the kernel log tells of, the oldest first: the name, words for it, and when."""
+        for at, says in self.stamped:
+            event = table().event(KernelLine(says, says))
+            if event is not None and event.kind in _OF:
+                yield (*_OF[event.kind], at)
 
     def log_begins_after(self, mono: float) -> float | None:
         """When the lines begin that were read, where the log may have more after `mono`: only its last are read."""
@@ -247,49 +263,3 @@ _FIELD_SOURCE, _FIELD_MONO = "_SOURCE_MONOTONIC_TIMESTAMP", "__MONOTONIC_TIMESTA
 
 def _micros(text: str) -> float | None:
     return int(text) / 1e6 if text.isdecimal() and len(text) < 19 else None
-
-
-# --- Symptoms in the kernel log, around which a capture keeps what the cores did
-
-_OF: dict[str, tuple[str, str]] = {
-    "nic-reset": ("nic-reset", "reset"),
-    "nic-reset-failed": ("nic-reset", "failed reset"),
-    "soft-lockup": ("lockup", "soft lockup"),
-    "hard-lockup": ("lockup", "hard lockup"),
-    "rcu-stall": ("lockup", "RCU stall"),
-}
-_SAME_SYMPTOM_SECONDS = 10.0  # a reset logs several lines, and a lockup repeats
-
-
-@dataclass(frozen=True, slots=True)
-class Symptom:
-    """A symptom: `at_mono` is CLOCK_MONOTONIC in seconds, corrected by the kernel log clock's distance from it."""
-
-    name: str
-    words: str
-    at_mono: float
-
-
-def symptoms(
-    look: RollingStatus, wanted: Collection[str], since_mono: float, seen: Iterable[Symptom] = ()
-) -> list[Symptom]:
-    """Return the wanted symptoms in the kernel log after `since_mono`, with the earliest line of each.
-
-    Shape: `seen` are those of an earlier look, whose lines the log may have no longer.
-    """
-    found: list[Symptom] = []
-    for symptom in (*seen, *sorted(_all_symptoms(look), key=lambda symptom: symptom.at_mono)):  # as it was seen first
-        is_same = any(
-            symptom.name == other.name and abs(symptom.at_mono - other.at_mono) < _SAME_SYMPTOM_SECONDS
-            for other in found
-        )
-        if symptom.name in wanted and symptom.at_mono >= since_mono and not is_same:
-            found.append(symptom)
-    return found
-
-
-def _all_symptoms(look: RollingStatus) -> Iterator[Symptom]:
-    for at, says in look.stamped:
-        event = table().event(KernelLine(says, says))
-        if event is not None and event.kind in _OF:
-            yield Symptom(*_OF[event.kind], at)
