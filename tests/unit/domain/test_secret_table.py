@@ -119,9 +119,9 @@ def test_hostile_lines_cost_time_in_proportion_to_their_length(name: str) -> Non
         return time.process_time() - began
 
     for piece in pieces(ROWS[name]["seen"][0].replace("·", "")):
-        long = cost(piece, 32_768)
-        assert long < 0.05 or long < 12 * cost(piece, 8_192) + 0.1, piece
-        assert long < 1.5, piece
+        long = cost(piece, 16_384)
+        assert long < 0.03 or long < 12 * cost(piece, 4_096) + 0.05, piece
+        assert long < 0.75, piece
 
 
 LINES = (
@@ -305,9 +305,9 @@ def test_text_of_one_unit_costs_little(unit: str) -> None:
         return time.process_time() - began
 
     # Four times the length, about four times the time; what is quadratic takes sixteen times.
-    long = cost(65_536)
-    assert long < 0.3 or long < 10 * cost(16_384) + 0.15
-    assert long < 4
+    long = cost(16_384)
+    assert long < 0.08 or long < 10 * cost(4_096) + 0.05
+    assert long < 1
 
 
 def test_blocks_within_blocks_are_walked_once_and_keep_their_cuts() -> None:
