@@ -74,8 +74,10 @@ def test_text_that_is_not_whole_is_said_and_its_segment_is_read_again(
         patient.become(FAKE.replace('cat "$3"', script))
         news = patient.show(capture)
     assert (news.rolling.caught, [says in wait for wait in news.waits]) == ((), [True])
-    patient.become(FAKE)
-    assert len(patient.show(capture).rolling.caught) == 1
+    patient.become(FAKE.replace('cat "$3"', 'cat "$3"; echo "Processed 9 samples and lost 56.26%!" >&2'))
+    news = patient.show(capture)
+    lost = "perf.data.2026112200000001: perf says of its samples: Processed 9 samples and lost 56.26%"
+    assert (len(news.rolling.caught), news.waits) == (1, (lost,))
     (text,) = (text for name, text in patient.texts.items() if name.endswith("0001.perf.txt.gz"))
     assert text == patient.samples.read_bytes(), "what was kept of it is as whole"
     patient.stop(capture)

@@ -84,8 +84,10 @@ def patient() -> Iterator[Patient]:
 
 def test_what_perf_told_arrives_whole_and_nothing_stays(patient: Patient) -> None:
     patient.allow()
+    patient.become(FAKE.replace("n=0", "echo 'Processed 9 events and lost 2 chunks!' >&2; n=0"))
     captured = asyncio.run(patient.profile())
     assert not captured.incomplete
+    assert "perf says of its samples: Processed 9 events and lost 2 chunks." in captured.remarks
     assert patient.text.count(b"mem_cgroup_nr_lru_pages") > 20
     assert captured.event in ("cycles", "cpu-clock")
     assert captured.end.clock.minus_mono is not None

@@ -118,5 +118,4 @@ class RingAccess:
             raise CannotRead(f"no text of the segments came ({said})", RIGHTS)
         if end.text_status != 0:
             raise CannotRead(f"perf could not make text of all samples (exit status {end.text_status})")
-        lost = " ".join(line.strip() for line in end.said.splitlines() if "lost" in line.lower())
-        return f"perf says of its samples: {redacted_line(lost, 120)}".rstrip("!") if lost else ""
+        return end.lost

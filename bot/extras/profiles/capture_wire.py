@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from bot.domain.clock_offset import ClockOffset, clock_offset
 from bot.domain.contracts import TakesBytes
 from bot.domain.errors import ConnectionLost
-from bot.domain.safe_text import decode, one_line, without_cut_secret
+from bot.domain.safe_text import decode, one_line, redacted_line, without_cut_secret
 from bot.domain.script_session import ScriptSession
 from bot.extras.profiles.perf_command import MARK
 
@@ -86,6 +86,12 @@ class CaptureEnd:
     text_spent_seconds: float = 0.0
     clock: WallClock = WallClock()
     kernel_log: ClockOffset | None = None
+
+    @property
+    def lost(self) -> str:
+        """What perf says that it lost though it ended well, such as `lost 2 chunks`; empty if nothing."""
+        said = " ".join(line.strip() for line in self.said.splitlines() if "lost" in line.lower())
+        return f"perf says of its samples: {redacted_line(said, 120).rstrip('!')}" if said else ""
 
 
 class CaptureWire:

@@ -232,7 +232,7 @@ def _remarks(facts: Facts, end: CaptureEnd) -> tuple[str, ...]:
         )
     if end.kernel_log is None:
         found.append("The kernel log's clock was not compared with perf's: the journal has no new line of the kernel.")
-    return tuple(found)
+    return (*found, *([f"{end.lost}."] if end.lost else []))
 
 
 def _incomplete(wire: CaptureWire, end: CaptureEnd, broke: Unreachable | None) -> str:

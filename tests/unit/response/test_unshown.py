@@ -54,6 +54,7 @@ def test_reasons_made_of_what_a_node_printed_show_no_secret(before: str) -> None
         Completed("p", "c", 0, "", f"sudo: {said}", 1).failure,
         perf_missing(Facts({"perf": said})),
         nothing_recorded_error(Facts(), CaptureEnd(1, 1, said)),
+        CaptureEnd(0, 0, f"lost {said}").lost,
     )
     for reason in map(str, reasons):
         assert "redacted" in reason
