@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from bot.app.factories import incident_id, nonce, now, ssh_scripts, ssh_transport
 from bot.app.version import program_name
@@ -41,8 +41,8 @@ from bot.extras.captures.ring_access import MachineIdentity, RingAccess
 from bot.extras.captures.ring_status import RollingStatus
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.store import CaptureStore
+from bot.extras.captures.unfinished import Unfinished
 from bot.extras.profiles.by_core import CoreRuns
-from bot.extras.profiles.capture_wire import WallClock
 from bot.extras.profiles.perf_command import JOURNAL_LINES
 from bot.extras.profiles.reader import Reader, Sample
 from bot.extras.profiles.sketch import sketch
@@ -54,7 +54,6 @@ BEFORE_SECONDS, AFTER_SECONDS = 30.0, 2.0  # around a symptom: the text that is 
 _NEAR_SECONDS = 1.5  # a core released this shortly before a symptom counts as held until then
 _MOST_HELD = 5  # stretches of a segment that are recorded
 _MOST_NAMED_CORES = 20  # of those that were held in it, too
-_MOST_NAMED = 3  # segments that could not be read for the same reason
 Keep = Callable[[str, bytes], None]  # a file's name, and a piece of perf's text; an empty one begins it
 
 
@@ -89,76 +88,12 @@ def _keep_nothing(name: str, text: bytes) -> None:
 
 
 @dataclass(slots=True)
-class _Unfinished:
-    """What this program has seen of a capture and not finished: only what the ledger took leaves it.
-
-    Shape: `log_read` is until when the log was read, `first_gap` and `log` what of it was not; `seen` are symptoms, as
-    they go on record if their segments are never read; `segments` were searched for held cores, each with what
-    was not read of it, `done` are not tried again; `spans` are the times of first and last sample of those that were
-    read, and `held` what the samples told; `ended` is when segments were closed, and `missing` what none of them shows;
-    `clock` is what the node said last, in case that it does not say it; `away` is why no look was possible after that
-    of `looked_at`.
-    """
-
-    log_read: float | None = None
-    first_gap: str = ""
-    log: str = ""
-    seen: list[SymptomCaught] = field(default_factory=list)
-    segments: dict[str, str] = field(default_factory=dict)
-    done: set[str] = field(default_factory=set)
-    spans: list[tuple[float, float]] = field(default_factory=list)
-    held: list[HeldStretch] = field(default_factory=list)
-    ended: dict[str, float] = field(default_factory=dict)
-    missing: list[str] = field(default_factory=list)
-    clock: WallClock = WallClock()
-    looked_at: datetime | None = None
-    away: str = ""
-
-    @property
-    def unread(self) -> list[str]:
-        """What was not read, be it that a later look reads it."""
-        failed: dict[str, list[str]] = {}
-        for name, why in self.segments.items():
-            failed.setdefault(why, []).append(name)
-        segments = [f"{listed(names, _MOST_NAMED)}: {why}" for why, names in failed.items() if why]
-        return [each for each in (self.away, self.first_gap, self.log, *self._silent, *segments, *self.missing) if each]
-
-    @property
-    def _silent(self) -> Iterator[str]:
-        """The times without samples of segments that were read, the longest first."""
-        silent = silences(self.held)
-        for each in silent[:_MOST_NAMED]:
-            yield f"{self.cores_words(each.begins, each.ends, each.core)}: there is no sample"
-        if more := len(silent[_MOST_NAMED:]):
-            yield f"and {more:,} more times without a sample"
-
-    def wall(self, mono: float) -> datetime:
-        """Return the time of day of a value of the node's CLOCK_MONOTONIC."""
-        return datetime.fromtimestamp(0, UTC) + timedelta(seconds=mono + (self.clock.minus_mono or 0.0))
-
-    def words(self, mono: float) -> str:
-        """The same in words."""
-        at = self.wall(mono)
-        return f"{at:%H:%M:%S}.{at.microsecond // 1000:03d}"
-
-    def cores_words(self, begins: float, ends: float | None = None, core: int = ALL_CORES) -> str:
-        """Say of which time it is not known what the cores, or one of them, did."""
-        until = "UTC on" if ends is None else f"to {self.words(ends)} UTC"
-        return f"what {'the cores' if core == ALL_CORES else f'core {core}'} did from {self.words(begins)} {until}"
-
-    @property
-    def lost(self) -> list[SymptomCaught]:
-        """The symptoms, as they stand on record when the ring is gone."""
-        return [replace(caught, unread=caught.unread or "its segment was lost") for caught in self.seen]
-
-
-@dataclass(slots=True)
 class RollingWatch:
     """Looks at captures, and remembers what it has not finished; without `sketches` nothing is stored for pictures."""
 
     control: RollingControl
     sketches: Sketches | None = None
-    _unfinished: defaultdict[str, _Unfinished] = field(default_factory=lambda: defaultdict(_Unfinished))
+    _unfinished: defaultdict[str, Unfinished] = field(default_factory=lambda: defaultdict(Unfinished))
 
     async def look_or_give_up(
         self, known: NodeDirectory, rolling: RollingCapture, keep: Keep = _keep_nothing
@@ -346,7 +281,7 @@ class RollingWatch:
             mine.seen = [each for each in mine.seen if not caught.covers(each)]
         if "core-held" in rolling.request.around and mine.clock.minus_mono is not None:
             look = look if runs or not look.is_active else replace(look, segments=())  # another recorder's
-            self._note_missing(rolling, look, not runs)
+            mine.note_missing(rolling, look, not runs)
             await self._search_held_cores(node, rolling, look, keep)
         return [*waits, *mine.unread]
 
@@ -387,23 +322,6 @@ class RollingWatch:
         drawn = await self._store_sketch(rolling, held[0].core, runs, sentence) if held else ""
         return replace(seen, sentence=sentence, unread=unread, sketch=drawn)
 
-    def _note_missing(self, rolling: RollingCapture, look: RollingStatus, is_last: bool) -> None:
-        """Keep of which times no segment shows what the cores did."""
-        mine, reached = self._unfinished[rolling.id], rolling.since_mono
-        mine.ended, mine.missing = dict(look.closed) | mine.ended, []
-        for ended in sorted(mine.ended.values()):
-            begins = ended - 60 * rolling.request.segment_minutes
-            if begins - reached > BEFORE_SECONDS:  # the first segment begins late on a slow node
-                lost = "this program had not read it when the ring lost it"
-                mine.missing.append(f"{mine.cores_words(reached, begins)}: {lost}")
-            reached = max(reached, ended)
-        unclosed = len(look.closed) < len(look.segments)
-        if is_last and rolling.since_usec and (unclosed or rolling.until_mono - reached > BEFORE_SECONDS):
-            why = "its recorder ended before it closed the segment" if unclosed else "its recorder had ended"
-            if not look.segments:
-                why = "another recorder's ring is there" if look.is_active else "its ring is gone"
-            mine.missing.append(f"{mine.cores_words(reached)}: {why}")
-
     async def _search_held_cores(self, node: Node, rolling: RollingCapture, look: RollingStatus, keep: Keep) -> None:
         """Search the newly closed segments for held cores."""
         mine = self._unfinished[rolling.id]
@@ -426,7 +344,7 @@ class RollingWatch:
             held = joined([*mine.held, *paused, *found.finish()])
             here = [each for each in held if each.samples and each.begins <= last and each.ends >= first]
             known = (await self.control.find(rolling.id)).knows
-            events = [_core_held(rolling, mine, each) for each in here if each.seconds >= HELD_SECONDS]
+            events = [mine.core_held(rolling, each) for each in here if each.seconds >= HELD_SECONDS]
             new = [event for event in events if not known(event)]
             cores = sorted({event.core for event in new[_MOST_HELD:]})
             more = f"; held in this segment, too: core {listed([*map(str, cores)], _MOST_NAMED_CORES)}" if cores else ""
@@ -501,12 +419,6 @@ def _segments_around(look: RollingStatus, rolling: RollingCapture, at: float, ru
     lasts = 60 * rolling.request.segment_minutes + 2  # file times are whole seconds
     names = [name for name, end in look.closed if end >= at - BEFORE_SECONDS and end - lasts <= at + AFTER_SECONDS]
     return names, not runs or any(end >= at + AFTER_SECONDS for _, end in look.closed)
-
-
-def _core_held(rolling: RollingCapture, mine: _Unfinished, held: HeldStretch) -> SymptomCaught:
-    at, said = held.begins, f"core held for {held.seconds:.1f} s from {mine.words(held.begins)} UTC: {held.says}"
-    error = mine.clock.error
-    return SymptomCaught(rolling.id, "core-held", mine.wall(at), at, said, "", error, "", held.core, held.ends)
 
 
 def _who_held(held: HeldStretch, at_mono: float) -> str:
