@@ -203,9 +203,9 @@ class Redactor:
         return _without_listed_secrets(clean) if "columns" in clean else clean
 
     def _label(self, values: Mapping[str, Any]) -> str:
-        """Return what a mapping says that its value is, if that is a secret or may be one."""
-        labels = (values[key] for key in _OF_LABELS & values.keys())
-        return next((label for label in labels if isinstance(label, str) and any(self._is_secret(label))), "")
+        """Return what a mapping says that its value is: of its labels, the one that speaks most of a secret."""
+        labels = (label for key, label in values.items() if key in _OF_LABELS and isinstance(label, str))
+        return max(labels, key=self._is_secret, default="")
 
     def _redacted_list(self, values: Sequence[Any]) -> list[Any]:
         if all(isinstance(value, str) and value for value in values) and are_words_of_command("\n".join(values)):

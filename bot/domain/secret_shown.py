@@ -279,10 +279,10 @@ _OPENING = ":=：「『“«`\"'"
 _ENGLISH = re.compile(r"(?i:pass(?!e\b)|pw|psk|secret|token|cred|key|jwt|otp|salt|auth|community|preshared)")
 _COPULAS = frozenset({"", "is", "was", "are", "to", "as", "from", "now", "be", "lautet", "ist", "est", "es"})
 _BETWEEN = frozenset({"and", "or", "of", "the", "in", "a", "for"})
-# A name of any form follows the first, and after the others one that is no password's.
+# A name of any form follows all but the last two, which a password may follow too.
 _BEFORE_NAMES = re.compile(
-    r"(?P<surely>for|by|of|user|host|account|named|service|database|node|pod|workload|identity"
-    r"|benutzer|utilisateur|usuario|utente|gebruiker|użytkownika|пользователя)|from|on|at|in|role|to"
+    r"(?P<surely>for|by|of|on|at|in|user|host|account|named|service|database|role|node|pod|workload|identity"
+    r"|benutzer|utilisateur|usuario|utente|gebruiker|użytkownika|пользователя)|from|to"
 )
 _LONGEST_SENTENCE = 160  # characters
 _END_OF_SENTENCE = re.compile(

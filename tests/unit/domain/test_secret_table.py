@@ -419,6 +419,7 @@ def test_block_of_tokens_in_yaml_is_found_in_a_list_of_lines() -> None:
         {"outputs": {"db_password": {"type": "string", "value": "fake01"}}},
         {"Key": "db_password", "Value": "fake01"},
         {"title": "Password", "value": "fake01"},
+        {"id": "cookie-jar", "name": "db_password", "value": "fake01"},
         {"ParameterKey": "DBPassword", "ParameterValue": "fake01"},
         {"secrets": {"db": "calvin", "enabled": True}},
         {"columns": ["user", "password"], "rows": [["ann", "fake01"], ["bob", "two words"]]},
