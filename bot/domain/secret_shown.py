@@ -222,7 +222,10 @@ def password_words_after_names(text: str, names: Sequence[Name]) -> Iterator[tup
             if sign.endswith("[") and word.startswith("redacted"):
                 before, at, is_cut = "redacted", found.end(), False
                 continue
-            if text[found.end() : found.end() + 2] == ": " and word in _table().names and word not in _USERS:
+            is_name = text[found.end() : found.end() + 2] == ": " and word not in _USERS
+            if is_name and (word in _table().names or _ATTRIBUTE.fullmatch(word)):
+                break
+            if sign == " " and at == name.end and _ATTRIBUTE.match(text, name.begin) and _ATTRIBUTE.fullmatch(word):
                 break
             is_secret = not _is_word(word, before) and (
                 (
@@ -251,7 +254,7 @@ def _is_said(text: str, name: Name) -> bool:
         text[name.begin : name.end].lower() not in ("pass", "passes", "pw", "passwd")
         and text[name.begin - 1 : name.begin] not in tuple("/.-?&%:")
         and not text[name.end - 1].isdigit()
-        and _ATTRIBUTE.search(text, name.begin, name.end) is None
+        and text.rfind(" SRCH attr=", max(name.begin - _LONGEST_SENTENCE, 0), name.begin) < 0
         and text.rfind("[redacted: ", max(name.begin - 24, 0), name.begin) < 0
         and _BINARY.search(text, max(name.begin - 40, 0), name.end + 40) is None
         and _NO_SENTENCE.match(text, name.end) is None
@@ -295,7 +298,7 @@ _NO_SENTENCE = re.compile(
     r"\s{0,4}(?:==?|:=)|:\s{0,2}[\"']|%|\\{0,3}[\"']|\(\)|\.[a-z]|[/@]|\w|-\w|::|[\])]|>[,.:;()\[\]]"
 )
 _BINARY = re.compile(r"\\x[89a-f][0-9a-f]|%[2-7][0-9A-F][^%\n]{0,20}%[2-7][0-9A-F]")
-_ATTRIBUTE = re.compile(r"[a-z][A-Z]")  # of a program or a directory: userPassword uidNumber
+_ATTRIBUTE = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+")  # of a program or a directory: userPassword uidNumber maxPool: 5
 _SUFFIX = re.compile(
     r"[a-z]{2,20}(?:ed|ing|able|ible|ful|less|ary|ent|ant|ous|ive|ory|ally|tion|tions|sion|ment|ness|ity|ance|ence)"
 )

@@ -39,6 +39,8 @@ SHOWN = (
     'zabbix_agentd: TLS PSK identity "gpu-node-017" not found',
     "dex: Failed to get password connector: no connector with id ldap",
     "slapd[33]: conn=1001 op=1 SRCH attr=objectClass uid userPassword uidNumber gidNumber gecos loginShell cn",
+    "ldapsearch: requesting: userPassword shadowExpire",
+    "DataSource dbPassword: [redacted] maxPool: 5, validated",
     "fatal: could not read Password for 'https://bob@git.corp': terminal prompts disabled",
     "Your password does not satisfy the current policy requirements",
     "pam_unix(sshd:auth): password changed for ann by root(uid=0)",
@@ -71,6 +73,9 @@ def test_what_a_person_needs_is_shown(line: str) -> None:
         ("ann tried 'Fake1' as her password, then Fake2Calvin, both rejected", ["Fake1", "Fake2Calvin"]),
         ("the password of this door, we were told, will stay calvin", ["calvin"]),
         ('authentication for user "ann" with password "calvin" accepted', ["calvin"]),
+        ("Setting adminPassword to calvin9Hobbes", ["calvin9Hobbes"]),
+        ('{"msg":"clientSecret calvin9Hobbes"}', ["calvin9Hobbes"]),
+        ("WARN property dbPassword (calvin9) is deprecated", ["calvin9"]),
     ],
 )
 def test_what_nothing_says_to_be_harmless_is_cut(line: str, secrets: list[str]) -> None:
