@@ -227,7 +227,8 @@ def password_words_after_names(text: str, names: Sequence[Name]) -> Iterator[tup
                 break
             if sign == " " and at == name.end and _ATTRIBUTE.match(text, name.begin) and _ATTRIBUTE.fullmatch(word):
                 break
-            is_secret = not _is_word(word, before) and (
+            is_named = _SURELY_NAMED.search(text, max(at - 20, 0), found.start("word")) is not None
+            is_secret = not (is_named or _is_word(word, before)) and (
                 (
                     name.kind == PASSWORD
                     and (is_cut or _is_marked(word, sign, before, text[found.end() :][:2], is_english))
@@ -267,8 +268,7 @@ def _is_word(word: str, before: str) -> bool:
         return True
     if _NAME_OF_SECRET.fullmatch(word) and secret_names().kind(word):
         return True
-    named = _BEFORE_NAMES.fullmatch(before)
-    return named is not None and (named["surely"] is not None or _IDENTIFIER.fullmatch(word) is not None)
+    return _BEFORE_NAMES.fullmatch(before) is not None and _IDENTIFIER.fullmatch(word) is not None
 
 
 def _is_random(word: str) -> bool:
@@ -282,10 +282,15 @@ _OPENING = ":=：「『“«`\"'"
 _ENGLISH = re.compile(r"(?i:pass(?!e\b)|pw|psk|secret|token|cred|key|jwt|otp|salt|auth|community|preshared)")
 _COPULAS = frozenset({"", "is", "was", "are", "to", "as", "from", "now", "be", "lautet", "ist", "est", "es"})
 _BETWEEN = frozenset({"and", "or", "of", "the", "in", "a", "for"})
-# A name of any form follows all but the last two, which a password may follow too.
-_BEFORE_NAMES = re.compile(
-    r"(?P<surely>for|by|of|on|at|in|user|host|account|named|service|database|role|node|pod|workload|identity"
-    r"|benutzer|utilisateur|usuario|utente|gebruiker|użytkownika|пользователя)|from|to"
+_OF, _PLACE = r"(?:for|by|of|on|at|in)", r"(?:role|node|pod|workload|identity|named)"
+_OWNER = (
+    r"(?:user|host|account|service|database|benutzer|utilisateur|usuario|utente|gebruiker|użytkownika|пользователя)"
+)
+_BEFORE_NAMES = re.compile(rf"{_OF}|{_PLACE}|{_OWNER}|from|to")
+# A name of any form: for web12x, for user web12x, for user "web12x". But what an owner is said of may be the password:
+# for user: …, for admin user "…".
+_SURELY_NAMED = re.compile(
+    rf"(?i:(?<![\w-])(?:(?:{_OF}|{_OWNER}) |{_PLACE}\W{{1,4}}|{_OF} (?:{_OWNER} )?\\{{0,3}}[\"'`])\Z)"
 )
 _LONGEST_SENTENCE = 160  # characters
 _END_OF_SENTENCE = re.compile(
