@@ -337,7 +337,7 @@ class SecretTable:
         cuts, taken = list[Cut](), bytearray(len(view))
         for found in self._marks.finditer(view) if MARK[:-1] in view else ():
             taken[slice(*found.span())] = _KNOWN * len(found[0])
-        is_marked = False
+        is_marked, known = False, list[Cut]()
         for number in sorted(likely if has_lines else likely - self._over_lines):
             form, before = self.forms[number], len(cuts)
             is_last = form.form in _OF_WHAT_IS_SHOWN
@@ -352,11 +352,11 @@ class SecretTable:
                     taken[begin:end] = (_TAKEN if mark == MARK else _KNOWN) * (end - begin)
             if len(cuts) > before:
                 is_marked |= not is_last
+                known += cuts[before:] if form.form != _SENTENCE else ()
                 names = [name for name in names if not any(taken[name.begin : name.end])]
-        cuts = _in_original_text(text, _longest(cuts))
-        if is_marked:  # what only nothing says to be harmless may be a node's name, which stays in other lines
-            values.update((text[cut.begin : cut.end].strip(), None) for cut in cuts)
-        return apply_cuts(text, cuts)
+        # What only its sentence makes a secret may be a node's name, which stays in other lines.
+        values.update((text[begin:end].strip(), None) for begin, end, _ in _in_original_text(text, _longest(known)))
+        return apply_cuts(text, _in_original_text(text, _longest(cuts)))
 
     def _holds_secret(self, text: str) -> bool:
         return self._cut_once(text, {}) != text
@@ -545,11 +545,11 @@ def read_forms(document: Mapping[str, Any], parts: Mapping[str, str]) -> list[Se
     ]
 
 
-_MACHINE_MADE, _COLUMNS = "machine-made", "columns"
+_MACHINE_MADE, _COLUMNS, _SENTENCE = "machine-made", "columns", "sentence"
 _OF_WHAT_IS_SHOWN: Mapping[str, Callable[[str, Sequence[Name]], Iterator[tuple[int, int]]]] = {
     "command-line": command_values,
     "environment": environment_values,
-    "sentence": password_words_after_names,
+    _SENTENCE: password_words_after_names,
 }
 
 

@@ -251,6 +251,8 @@ def test_secret_goes_wherever_else_it_stands() -> None:
     assert redacted_text("password=hobbes; x ran as hobbes") == "password=[redacted]; x ran as hobbes"
     traced = ["+ DB_PW=hobbes", "+ '[' -z hobbes ']'", "hobbes stays"]
     assert redacted(traced) == ["+ DB_PW=[redacted]", "+ '[' -z [redacted] ']'", "hobbes stays"]
+    deployed = ["+ deploy --rpcauth calvin9 -v", "worker: retry with calvin9 failed"]
+    assert redacted(deployed) == ["+ deploy --rpcauth [redacted] -v", "worker: retry with [redacted] failed"]
     guessed = ["a password, calvin9, was provided", "calvin9 is not ready"]
     assert redacted(guessed) == ["a password, [redacted], was provided", "calvin9 is not ready"], "it may be a name"
 
