@@ -24,7 +24,7 @@ from functools import partial
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from bot.app.check import without_details
-from bot.domain.contracts import Listener, ProbeAnswered, Progress, ReadingStarted, VerdictReached
+from bot.domain.contracts import Listener, ProbeAnswered, Progress, ReadingStarted, VerdictReached, unheard
 from bot.domain.errors import UsageError
 from bot.domain.node import Node
 
@@ -110,7 +110,7 @@ class _Other:
         """Return what comes of a node. Raises: _Gone; UsageError, as it was raised there."""
         answer = asyncio.get_running_loop().create_future()
         self.asked[node.name] = answer, heard
-        self.writer.write(_message((node, more)))
+        self.writer.write(_message((node, more, heard is not unheard)))  # a pickle for each probe, else
         try:
             return await answer
         finally:
@@ -171,9 +171,9 @@ async def _answer_all(ask: Asks[M, T], link: socket.socket) -> None:
             loop.call_later(TOGETHER_SECONDS, send)
         together.append(packed)
 
-    async def answer(node: Node, more: M) -> None:
+    async def answer(node: Node, more: M, is_heard: bool) -> None:
         try:
-            say(node.name, await ask(node, more, partial(say, node.name)))
+            say(node.name, await ask(node, more, partial(say, node.name) if is_heard else unheard))
         except UsageError as wrong:
             say(node.name, wrong)
 

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable
 
-from bot.domain.contracts import Listener, Progress
+from bot.domain.contracts import Listener, unheard
 from bot.surfaces.progress import TerminalProgress
 
 
@@ -19,7 +19,7 @@ async def shown_progress(nodes: int = 0) -> AsyncIterator[tuple[Listener, Callab
     `nodes`: how many nodes are checked, where known.
     """
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield _ignore_progress, _erase_nothing
+        yield unheard, _erase_nothing
         return
     loop = asyncio.get_running_loop()
     began = loop.time()
@@ -44,10 +44,6 @@ def terminal_width() -> int:
         return os.get_terminal_size(sys.stderr.fileno()).columns or 80  # a terminal may not know its own size
     except (OSError, ValueError):
         return 80
-
-
-def _ignore_progress(_: Progress) -> None:
-    """Drops progress where nobody watches."""
 
 
 def _erase_nothing() -> None:

@@ -119,6 +119,10 @@ Progress: TypeAlias = ReadingWaits | ReadingStarted | ProbeAnswered | VerdictRea
 Listener: TypeAlias = Callable[[Progress], None]
 
 
+def unheard(_: Progress) -> None:
+    """The listener where nobody watches."""
+
+
 @dataclass(frozen=True, slots=True)
 class AdvanceLater:
     """Advance the incident again after that time; `because` says what holds it up: empty while it takes its time."""

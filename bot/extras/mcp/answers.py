@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from bot.domain.alert import MCP
 from bot.domain.case import read_case
-from bot.domain.contracts import Clock, Fresh, NodeDirectory, Progress
+from bot.domain.contracts import Clock, Fresh, NodeDirectory, unheard
 from bot.domain.errors import LedgerError, Refused, UnknownIncident, UsageError
 from bot.domain.fold import fold, triaged_in
 from bot.domain.playbook import Playbook, Playbooks
@@ -66,9 +66,7 @@ class ToolAnswers:
         """
         known = [self.nodes.find(name) for name in nodes]
         playbook = self.playbooks.get("")
-        answers = await asyncio.gather(
-            *(self.reads.ask(self.asker.by, node, playbook, _ignore_progress) for node in known)
-        )
+        answers = await asyncio.gather(*(self.reads.ask(self.asker.by, node, playbook, unheard) for node in known))
         verdicts = [verdict for verdict in answers if verdict is not None]
         if len(verdicts) < len(known):
             raise UsageError("The bot is stopping.", "Ask again in a moment.")
@@ -146,7 +144,3 @@ class ToolAnswers:
         if self.ledger is None:
             raise UnknownIncident(f"There is no incident {one_line(incident_id, 64)}.", "There is no record here.")
         return self.ledger
-
-
-def _ignore_progress(event: Progress) -> None:
-    """Drop progress: no client is told."""
