@@ -5,7 +5,7 @@ import re
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,10 +14,7 @@ import pytest
 
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Command, Completed
-from bot.domain.errors import (
-    Unreachable,
-    ZombieError,
-)
+from bot.domain.errors import StoodStill, Unreachable, ZombieError
 from bot.domain.node import Node
 from bot.transport.ssh import SshTransport
 from bot.transport.ssh_options import Keyring
@@ -37,7 +34,10 @@ def node_of(sshd: Sshd, **more: object) -> Node:
 async def read(node: Node, *commands: Command, agent: str | None = None) -> list[Completed]:
     transport = SshTransport(Keyring(Path("/nonexistent/known_hosts"), agent), nonce)
     batch = Batch.of([("p", command) for command in commands or (HELLO,)], Sampling(1))
-    return [run async for run in transport.read(node, batch, DEADLINE)]
+    for _ in range(5):
+        with suppress(StoodStill):  # this machine gave the test no processor, which says nothing of the node
+            return [run async for run in transport.read(node, batch, DEADLINE)]
+    raise AssertionError("no processor was left for this test")
 
 
 @dataclass

@@ -212,6 +212,7 @@ CAPTURE_EVENTS: tuple[OwnEvent, ...] = (
         0.25,
         "ab" * 32,
         39,
+        4406.75,
     ),
     CaptureStopping("c4p7t0re00", "ann", 12.5, 3600.0),
     CaptureEnded("c4p7t0re00", "ann stopped it", "its ring", ("its last segment",)),
