@@ -177,12 +177,11 @@ class Redactor:
         return frozenset(self._harmless.keys() | self._names.keys())
 
     def _redacted_mapping(self, values: Mapping[str, Any], is_named: bool = False) -> dict[str, Any]:
-        label = "" if _OF_VALUES.isdisjoint(values) else self._label(values)
         hidden = ("value", "default") if is_named else _PARTS_OF_KEY if "kty" in values else ()
         is_kubernetes = values.get("kind") == "Secret"
         clean = {}
         for name, item in values.items():
-            says = label if label and name in _OF_VALUES else name
+            says = self._label(values, item) or name if name in _OF_VALUES else name
             is_secret, is_told = self._is_secret(says)
             is_secret = is_secret or name in hidden
             shown = name if name in self._names else redacted_text(name)
@@ -202,9 +201,15 @@ class Redactor:
                 clean[shown] = self.value(item)
         return _without_listed_secrets(clean) if "columns" in clean else clean
 
-    def _label(self, values: Mapping[str, Any]) -> str:
+    def _label(self, values: Mapping[str, Any], value: Any) -> str:
         """Return what a mapping says that its value is: of its labels, the one that speaks most of a secret."""
-        labels = (label for key, label in values.items() if key in _OF_LABELS and isinstance(label, str))
+        is_word = isinstance(value, str) and len(value.split()) == 1
+        labels = (
+            label
+            for key, label in values.items()
+            if isinstance(label, str)
+            and (key in _OF_LABELS or (key in _OF_THINGS and (is_word or label.isidentifier())))
+        )
         return max(labels, key=self._is_secret, default="")
 
     def _redacted_list(self, values: Sequence[Any]) -> list[Any]:
@@ -281,9 +286,10 @@ def _as_written(words: str) -> frozenset[str]:
 
 
 # A pair of a name and a value is read as the value under that name: a variable of Kubernetes, a parameter of AWS.
-_OF_LABELS = _as_written("name key k variable var id field property setting option param attribute title label") | {
+_OF_LABELS = _as_written("name key k variable var field property setting option param attribute") | {
     *("parameterKey", "ParameterKey", "parameterName", "ParameterName")
 }
+_OF_THINGS = _as_written("id title label")  # several words under one may be a report: of a service called token-svc
 _OF_VALUES = _as_written("value val v data content") | {"parameterValue", "ParameterValue"}
 _PARTS_OF_KEY = ("d", "p", "q", "dp", "dq", "qi", "k")  # as JSON has a private key
 _NO_TEXT = frozenset({int, float, bool, type(None)})
