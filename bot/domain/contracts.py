@@ -125,7 +125,11 @@ def unheard(_: Progress) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AdvanceLater:
-    """Advance the incident again after that time; `because` says what holds it up: empty while it takes its time."""
+    """Advance the incident again after that time; `because` says what holds it up: empty while it takes its time.
+
+    `elsewhere`: another program at this ledger may be able to do it now.
+    """
 
     after: timedelta = timedelta(0)
     because: str = ""
+    elsewhere: bool = False

@@ -22,6 +22,7 @@ from bot.engine.job_queue import Changed, Decided, JobQueue, NoticeBoard
 from bot.ledger import Leases, Ledger
 
 TICK, CLAIM_EVERY, BEAT_EVERY = 0.5, 1.0, 2.0  # seconds
+OFFER_EVERY, OFFERED_FOR = 30.0, 2 * CLAIM_EVERY  # what only another runner can do
 UNHEARD = 10.0  # seconds without a heartbeat on record: others take over what this runner has, so it lets go of it
 OVER_FOR = 2.0  # a lease taken for an incident that is about to be opened is kept this long
 ADVANCED_AT_ONCE, SHOWN_AT_ONCE = 20, 10
@@ -53,6 +54,7 @@ class Engine:
     _beat_at: float = float("-inf")
     _claim_at: float = float("-inf")
     _reads: dict[str, asyncio.Future[Sequence[Incident]]] = field(default_factory=dict)  # groups, to be shown
+    _offered: dict[str, float] = field(default_factory=dict)  # groups, by when they were let go for another runner
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _draining: bool = False
     _unavailable: str = ""
@@ -292,12 +294,21 @@ class Engine:
             group = self._group_of(incident_id)
             if group in self._mine and self.notices.waits(incident_id, again.because):
                 self._schedule_showing(group)
+            if again.elsewhere and self.clock() - self._offered.get(group, -OFFER_EVERY) >= OFFER_EVERY:
+                await self._offer(group)
             if group and group not in self._mine:
                 return None  # another runner owns it now; if it comes back, it is scheduled again
             if again.after > timedelta(0) or self._draining or not group:
                 return max(0.0, again.after.total_seconds())
         self._wake.set()
         return None
+
+    async def _offer(self, group: str) -> None:
+        """Let go of a group, for a while in which any other runner that looks for groups takes it."""
+        self._offered = {**{each: at for each, at in self._offered.items() if each in self._open}, group: self.clock()}
+        await self.leases.let_go((group,))
+        self._mine.discard(group)
+        self._claim_at = self.clock() + OFFERED_FOR
 
     async def _show(self, surface: Surface, group: str) -> float | None:
         if (reading := self._reads.get(group)) is None:  # surfaces that show it at the same time share a read

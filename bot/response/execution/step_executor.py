@@ -182,8 +182,8 @@ class StepExecutor:
             return expired(
                 incident, f"The time in which the approved plan could begin is over.{await self._held_up_by(now)}"
             )
-        if not self.policy.acting:  # another program at this ledger may be allowed to act
-            return AdvanceLater(pause_of(incident.updated_at, now), "this bot does not act")
+        if not self.policy.acting:
+            return AdvanceLater(pause_of(incident.updated_at, now), "this bot does not act", elsewhere=True)
         if bound.get("policy") != self.policy.digest or incident.proposal is None or not incident.proposal.is_unaltered:
             return stopped(incident, "The policy or the plan on record has changed since the approval.")
         steps = plan.steps[: incident.next_step]

@@ -12,7 +12,7 @@ import pytest
 
 from bot.domain.contracts import AdvanceLater
 from bot.domain.errors import LedgerUnavailable
-from bot.engine import ADVANCED_AT_ONCE, BEAT_EVERY, CLAIM_EVERY, TICK, Engine
+from bot.engine import ADVANCED_AT_ONCE, BEAT_EVERY, CLAIM_EVERY, OFFER_EVERY, OFFERED_FOR, TICK, Engine
 from tests.record.engine_runner import FOREVER, HandedLeases, Runner, World, never, settled
 
 
@@ -241,6 +241,24 @@ async def test_incident_that_another_took_is_not_advanced_any_more(world: World,
     await a.tick(after=CLAIM_EVERY + 1)
     assert a.advanced == ["one"]
     assert [line["event"] for line in a.logged][-1] == "lease_lost"
+
+
+async def test_what_only_another_can_do_is_let_go_for_a_while_and_taken_back_where_there_is_none(
+    world: World, runner: Callable[..., Runner]
+) -> None:
+    world.put("one")
+    a, b = runner(), runner("b")
+    a.answers["one"] = [AdvanceLater(timedelta(seconds=5), "this bot does not act", elsewhere=True)]
+    await a.tick()
+    await a.tick(after=OFFERED_FOR)
+    assert (a.claimed, a.advanced) == (["one"], ["one"])
+    await a.tick(after=CLAIM_EVERY)
+    await a.tick(after=5)
+    assert (a.claimed, a.advanced) == (["one"] * 2, ["one"] * 3), "it kept what nobody took, and asks as ever"
+    await a.tick(after=OFFER_EVERY)
+    await b.tick()
+    await a.tick(after=OFFERED_FOR + CLAIM_EVERY)
+    assert (b.advanced, world.leases, len(a.claimed)) == (["one"], {"one": "b"}, 2)
 
 
 async def test_click_that_arrived_here_is_seen_to_here_and_at_once(world: World, runner: Callable[..., Runner]) -> None:
