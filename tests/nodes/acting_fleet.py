@@ -47,6 +47,7 @@ class Site:
     folder: Path
     fleet: Fleet
     environ: Mapping[str, str] = field(default_factory=dict)
+    started: list[Running] = field(default_factory=list)
 
     def machine(self, name: str) -> Machine:
         machine = self.fleet.servers[name].machine
@@ -55,7 +56,8 @@ class Site:
 
     async def start(self, *arguments: str, login: str = "") -> Running:
         """Run the program by a login; whoever claims a name has a login of that name where none is said."""
-        return await Running.start(*arguments, cwd=self.folder, env=self._environ_of(arguments, login))
+        self.started.append(await Running.start(*arguments, cwd=self.folder, env=self._environ_of(arguments, login)))
+        return self.started[-1]
 
     async def zombie(self, *arguments: str, login: str = "") -> Ended:
         done = await awaited(*arguments, cwd=self.folder, env=self._environ_of(arguments, login))
@@ -104,4 +106,9 @@ async def site(
             "ZOMBIE_STATE_DIR": str(folder / "state"),
             "ZOMBIE_INVENTORY": str(fleet.inventory),
         }
-        yield Site(folder, fleet, environ)
+        here = Site(folder, fleet, environ)
+        try:
+            yield here
+        finally:
+            for left in here.started:  # by a test that failed
+                left.kill()
