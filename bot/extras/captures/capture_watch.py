@@ -26,15 +26,12 @@ from bot.extras.captures.capture_control import RollingControl, check_same_machi
 from bot.extras.captures.capture_fold import AFTER_LAST_LOOK, LOG_UNREAD, RollingCapture
 from bot.extras.captures.events import SymptomCaught
 from bot.extras.captures.held_cores import (
-    ALL_CORES,
     HELD_SECONDS,
     LEAST_SECONDS,
     HeldCoreFinder,
     HeldStretch,
     joined,
-    longest,
-    silence,
-    silences,
+    without_samples,
 )
 from bot.extras.captures.recorder_commands import SEGMENTS
 from bot.extras.captures.ring_access import MachineIdentity, RingAccess
@@ -51,6 +48,7 @@ from bot.ledger import CaseStore, Database
 from bot.settings import Settings
 
 BEFORE_SECONDS, AFTER_SECONDS = 30.0, 2.0  # around a symptom: the text that is copied to the bot
+_NOBODY = "no sample shows a process that held a core in the kernel (code with interrupts off may not be sampled)"
 _NEAR_SECONDS = 1.5  # a core released this shortly before a symptom counts as held until then
 _MOST_HELD = 5  # stretches of a segment that are recorded
 _MOST_NAMED_CORES = 20  # of those that were held in it, too
@@ -281,8 +279,9 @@ class RollingWatch:
             mine.seen = [each for each in mine.seen if not caught.covers(each)]
         if "core-held" in rolling.request.around and mine.clock.minus_mono is not None:
             look = look if runs or not look.is_active else replace(look, segments=())  # another recorder's
-            mine.note_missing(rolling, look, not runs)
+            mine.since = rolling.since_mono
             await self._search_held_cores(node, rolling, look, keep)
+            mine.note_rest(rolling, look, runs)
         return [*waits, *mine.unread]
 
     async def _read_cores_before(
@@ -300,49 +299,39 @@ class RollingWatch:
             return lost
         at = seen.at_mono
         between = (at - BEFORE_SECONDS, at + AFTER_SECONDS)
-        found, called = HeldCoreFinder(look.cores), f"{seen.symptom}-{seen.at:%H%M%S}"
+        found, called = HeldCoreFinder(), f"{seen.symptom}-{seen.at:%H%M%S}"
         runs, unread = await self._read_segments(node, rolling, names, between, called, keep, found)
-        first, last = found.span
-        before = [each for each in found.finish() if each.begins < at]
-        held = [each for each in before if each.samples and each.seconds >= LEAST_SECONDS]
-        silent = [each for each in silences(before) if each.core != ALL_CORES]
-        paused = sum(min(each.ends, at) - each.begins for each in before if each.core == ALL_CORES)
-        recorded = min(last, at) - max(first, between[0]) - paused
-        if not held and recorded < 1:
+        held = [each for each in found.finish() if each.begins < at and each.seconds >= LEAST_SECONDS]
+        missing = sum(ends - begins for begins, ends in without_samples(found.sampled, between[0], at))
+        if not held and missing > BEFORE_SECONDS - 1:
             return lost
-        says = [_who_held(each, at) for each in (*held[:1], *silent[:1])]
-        if others := sorted({each.core for each in silent} - {each.core for each in silent[:1]}):
-            says[-1] += f" (for a part of it: core {listed([*map(str, others)], _MOST_NAMED_CORES)}, too)"
-        if not held:
-            which = "another" if silent else "a"
-            nobody = f"the {BEFORE_SECONDS:.0f} s before it no process held {which} core in the kernel"
-            is_all = recorded > BEFORE_SECONDS - HELD_SECONDS
-            says.append(f"in {nobody}" if is_all else f"in {recorded:.0f} of {nobody}; the others were not recorded")
-        sentence = "; ".join((seen.sentence, *says))
+        before = f"the {BEFORE_SECONDS:.0f} s before it"
+        sentence = f"{seen.sentence}; {_who_held(held[0], at) if held else f'in {before} {_NOBODY}'}"
+        sentence += f"; {missing:.0f} of {before} were not recorded" if missing else ""
         drawn = await self._store_sketch(rolling, held[0].core, runs, sentence) if held else ""
         return replace(seen, sentence=sentence, unread=unread, sketch=drawn)
 
     async def _search_held_cores(self, node: Node, rolling: RollingCapture, look: RollingStatus, keep: Keep) -> None:
         """Search the newly closed segments for held cores."""
         mine = self._unfinished[rolling.id]
-        segments, lasts = mine.segments, 60 * rolling.request.segment_minutes - HELD_SECONDS
+        segments, lasts = mine.segments, 60 * rolling.request.segment_minutes
         # New ones first, and each failed one once more: perf must not keep a sick node busy all the time.
-        for name in sorted((name for name, _ in look.closed if name not in mine.done), key=segments.__contains__):
-            found = HeldCoreFinder(look.cores)
+        for name, ended in sorted(look.closed, key=lambda each: each[0] in segments):
+            if name in mine.done:
+                continue
+            found = HeldCoreFinder()
             try:
                 runs, unread = await self._read_segments(node, rolling, [name], None, name, keep, found)
             except CannotRead as no:
                 mine.done |= {name} & segments.keys()
-                segments[name] = one_line(no.sentence, 160)
+                segments[name], mine.sampled[name] = one_line(no.sentence, 160), [(ended - lasts, ended)]
                 continue
-            first, last = found.span
-            after = min((begins for begins, _ in mine.spans if begins > last), default=last)
-            before = max((ends for _, ends in mine.spans if ends < first), default=first)
-            paused = [
-                silence(ALL_CORES, *times) for times in ((before, first), (last, after)) if times[1] - times[0] < lasts
+            held = joined([*mine.held, *found.finish()])
+            here = [
+                each
+                for each in held
+                if any(each.begins <= ends and each.ends >= begins for begins, ends in found.sampled)
             ]
-            held = joined([*mine.held, *paused, *found.finish()])
-            here = [each for each in held if each.samples and each.begins <= last and each.ends >= first]
             known = (await self.control.find(rolling.id)).knows
             events = [mine.core_held(rolling, each) for each in here if each.seconds >= HELD_SECONDS]
             new = [event for event in events if not known(event)]
@@ -352,11 +341,8 @@ class RollingWatch:
                 drawn = await self._store_sketch(rolling, event.core, runs, event.sentence)
                 await self.control.record_symptom(replace(event, sentence=event.sentence + more, sketch=drawn))
                 more = ""  # said once, of the longest
-            recent = last - SEGMENTS * lasts  # what may go on in one that is read later
-            old = silences(each for each in held if each.ends <= recent)
-            mine.held = longest([*old, *(each for each in held if each.ends > recent)])
-            segments[name] = unread
-            mine.spans.append(found.span)
+            segments[name], mine.sampled[name] = unread, found.sampled
+            mine.held = [each for each in held if each.ends > mine.reached - SEGMENTS * lasts]  # it may go on
             mine.done.add(name)
 
     async def _read_segments(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -17,7 +16,6 @@ from bot.domain.safe_text import redacted_line
 from bot.extras.captures.recorder_commands import UNIT, CapturePaths
 from bot.extras.profiles.capture_wire import Facts, WallClock
 from bot.extras.profiles.perf_command import JOURNAL_LINES, JOURNAL_SECONDS, READS_JOURNAL
-from bot.probes.formats.core_list import core_list
 from bot.probes.formats.kernel_line import KernelLine
 from bot.probes.formats.kernel_table import table
 
@@ -78,13 +76,6 @@ class RollingStatus:
     def reason(self) -> str:
         """Why the recorder ended, in systemd's word; empty where it says none, as for a unit that it has forgotten."""
         return "" if self.result == "success" else self.result
-
-    @property
-    def cores(self) -> Collection[int]:
-        """The cores that are online; empty if not known."""
-        with suppress(CannotRead):
-            return core_list(self.facts.text("online"))
-        return ()
 
     @property
     def ring_bytes(self) -> int:
@@ -191,7 +182,6 @@ def _node_script(places: CapturePaths) -> str:
             f"echo stall=$({stall})",
             'echo "load=$(cat /proc/loadavg)"',
             "echo cores=$(grep -c ^processor /proc/cpuinfo)",
-            "echo online=$(cat /sys/devices/system/cpu/online)",
             "echo system=$(sed -n s/^ID=//p /etc/os-release | tr -d '\"')",
             # A node that is too slow to answer still has perf, which is taken for a new version.
             f'told() {{ {{ timeout -k 1 5 {perf} "$@" 2>&1; echo "ended $?"; }} | tail -c 20000; }}',

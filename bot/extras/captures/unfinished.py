@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 
 from bot.domain.safe_text import listed
 from bot.extras.captures.capture_fold import RollingCapture
 from bot.extras.captures.events import SymptomCaught
-from bot.extras.captures.held_cores import ALL_CORES, HeldStretch, silences
+from bot.extras.captures.held_cores import HeldStretch, without_samples
 from bot.extras.captures.ring_status import RollingStatus
 from bot.extras.profiles.capture_wire import WallClock
 
@@ -23,8 +24,8 @@ class Unfinished:
 
     Shape: `log_read` is until when the log was read, `first_gap` and `log` what of it was not; `seen` are symptoms, as
     they go on record if their segments are never read; `segments` were searched for held cores, each with what
-    was not read of it, `done` are not tried again; `spans` are the times of first and last sample of those that were
-    read, and `held` what the samples told; `ended` is when segments were closed, and `missing` what none of them shows;
+    was not read of it, `done` are not tried again; `sampled` are the times with samples of each since `since`, or all
+    of its time where it could not be read; `held` is who held a core in them, and `rest` what none shows at the end;
     `clock` is what the node said last, in case that it does not say it; `away` is why no look was possible after that
     of `looked_at`.
     """
@@ -35,10 +36,10 @@ class Unfinished:
     seen: list[SymptomCaught] = field(default_factory=list)
     segments: dict[str, str] = field(default_factory=dict)
     done: set[str] = field(default_factory=set)
-    spans: list[tuple[float, float]] = field(default_factory=list)
+    since: float = 0.0
+    sampled: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     held: list[HeldStretch] = field(default_factory=list)
-    ended: dict[str, float] = field(default_factory=dict)
-    missing: list[str] = field(default_factory=list)
+    rest: str = ""
     clock: WallClock = WallClock()
     looked_at: datetime | None = None
     away: str = ""
@@ -50,15 +51,22 @@ class Unfinished:
         for name, why in self.segments.items():
             failed.setdefault(why, []).append(name)
         segments = [f"{listed(names, _MOST_NAMED)}: {why}" for why, names in failed.items() if why]
-        return [each for each in (self.away, self.first_gap, self.log, *self._silent, *segments, *self.missing) if each]
+        return [each for each in (self.away, self.first_gap, self.log, *self._unsampled, *segments, self.rest) if each]
 
     @property
-    def _silent(self) -> Iterator[str]:
-        """The times without samples of segments that were read, the longest first."""
-        silent = silences(self.held)
-        for each in silent[:_MOST_NAMED]:
-            yield f"{self.cores_words(each.begins, each.ends, each.core)}: there is no sample"
-        if more := len(silent[_MOST_NAMED:]):
+    def reached(self) -> float:
+        """Until when segments were read, or are known to be unread."""
+        return max((ends for sampled in self.sampled.values() for _, ends in sampled), default=0.0)
+
+    @property
+    def _unsampled(self) -> Iterator[str]:
+        """The times of which this program has no sample, the longest first."""
+        times = without_samples(chain.from_iterable(self.sampled.values()), self.since, self.reached)
+        times = [each for each in times if each[0] > self.since or each[1] - self.since > _LATEST_BEGIN]
+        times.sort(key=lambda each: each[0] - each[1])
+        for begins, ends in times[:_MOST_NAMED]:
+            yield f"{self._cores_words(begins, ends)}: this program has no sample of it"
+        if more := len(times[_MOST_NAMED:]):
             yield f"and {more:,} more times without a sample"
 
     def wall(self, mono: float) -> datetime:
@@ -70,10 +78,10 @@ class Unfinished:
         at = self.wall(mono)
         return f"{at:%H:%M:%S}.{at.microsecond // 1000:03d}"
 
-    def cores_words(self, begins: float, ends: float | None = None, core: int = ALL_CORES) -> str:
-        """Say of which time it is not known what the cores, or one of them, did."""
+    def _cores_words(self, begins: float, ends: float | None = None) -> str:
+        """Say of which time it is not known what the cores did."""
         until = "UTC on" if ends is None else f"to {self.words(ends)} UTC"
-        return f"what {'the cores' if core == ALL_CORES else f'core {core}'} did from {self.words(begins)} {until}"
+        return f"what the cores did from {self.words(begins)} {until}"
 
     @property
     def lost(self) -> list[SymptomCaught]:
@@ -86,19 +94,12 @@ class Unfinished:
         error = self.clock.error
         return SymptomCaught(rolling.id, "core-held", self.wall(at), at, said, "", error, "", held.core, held.ends)
 
-    def note_missing(self, rolling: RollingCapture, look: RollingStatus, is_last: bool) -> None:
-        """Keep of which times no segment shows what the cores did."""
-        reached = rolling.since_mono
-        self.ended, self.missing = dict(look.closed) | self.ended, []
-        for ended in sorted(self.ended.values()):
-            begins = ended - 60 * rolling.request.segment_minutes
-            if begins - reached > _LATEST_BEGIN:
-                lost = "this program had not read it when the ring lost it"
-                self.missing.append(f"{self.cores_words(reached, begins)}: {lost}")
-            reached = max(reached, ended)
-        unclosed = len(look.closed) < len(look.segments)
-        if is_last and rolling.since_usec and (unclosed or rolling.until_mono - reached > _LATEST_BEGIN):
+    def note_rest(self, rolling: RollingCapture, look: RollingStatus, runs: bool) -> None:
+        """Keep since when no segment shows what the cores did, where the recorder has ended (not `runs`)."""
+        self.rest = ""
+        reached, unclosed = max(self.reached, rolling.since_mono), len(look.closed) < len(look.segments)
+        if not runs and rolling.since_usec and (unclosed or rolling.until_mono - reached > _LATEST_BEGIN):
             why = "its recorder ended before it closed the segment" if unclosed else "its recorder had ended"
             if not look.segments:
                 why = "another recorder's ring is there" if look.is_active else "its ring is gone"
-            self.missing.append(f"{self.cores_words(reached)}: {why}")
+            self.rest = f"{self._cores_words(reached)}: {why}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from bot.extras.captures.held_cores import HeldCoreFinder, HeldStretch, joined, silences
+from bot.extras.captures.held_cores import HeldCoreFinder, HeldStretch, joined, without_samples
 from bot.extras.profiles.reader import Reader
 
 KERNEL, USER = "ffffffff81000010", "00007f0000000010"
@@ -65,17 +65,16 @@ def test_cores_are_told_apart() -> None:
     assert sorted(stretch.core for stretch in held(parts)) == [1, 2]
 
 
-def test_times_without_a_sample_are_told_of_each_core_and_of_all() -> None:
-    at = {1: (*ticks(10, 5), *ticks(20, 5)), 2: (*ticks(10, 1), *ticks(12, 0.1), *ticks(20.1, 2))}
-    parts = [text(core, "a", core, second, address=USER) for core, seconds in at.items() for second in seconds]
-    found = HeldCoreFinder(range(4))
+def test_times_in_which_no_core_has_a_sample_are_told_and_segments_may_overlap() -> None:
+    found = HeldCoreFinder()
     reader = Reader(each=found)
-    reader.feed("".join(sorted(parts, key=lambda part: float(part.split()[3][:-1]))).encode())
+    late, next_segment = ticks(10, 0.1), (*ticks(30, 1), *ticks(38, 2), *ticks(31, 6))  # written late in the one before
+    for at in (*ticks(0, 5), *late, *ticks(20, 0.5), *next_segment):
+        reader.feed(text(1, "a", 1, at, address=USER).encode())
     reader.finish()
-    silent = {(each.says, round(each.begins), round(each.ends)) for each in silences(found.finish())}
-    never = {(f"core {core} has no sample", 10, 25) for core in (0, 3)}
-    core = {("core 2 has no sample", *times) for times in ((12, 20), (22, 25))}
-    assert (silent, found.span[0]) == ({("no core has a sample", 15, 20), *never, *core}, 10)
+    silent = [tuple(map(round, each)) for each in without_samples(found.sampled, 0, 45)]
+    assert silent == [(5, 10), (10, 20), (20, 30), (40, 45)]
+    assert without_samples(found.sampled, 21.5, 31.9) == [(21.5, 30.0)]
 
 
 def test_longest_is_found_among_thousands() -> None:
@@ -85,8 +84,7 @@ def test_longest_is_found_among_thousands() -> None:
         for at in (0, 0.2, 0.4, 0.6)
         for core in range(30)
     ]
-    stretches = held([*parts, *(text(99, "kubelet", 77, at) for at in ticks(81, 9))])
-    (longest, *others) = [each for each in stretches if each.samples]
+    (longest, *others) = held([*parts, *(text(99, "kubelet", 77, at) for at in ticks(81, 9))])
     assert (longest.process, len(others) < 2000) == ("kubelet", True)
 
 
