@@ -103,6 +103,11 @@ class RollingCapture:
         """True when this was caught before: several programs may see it."""
         return any(each.covers(symptom) for each in self.caught)
 
+    def hold(self, core: int, begins: float, ends: float) -> SymptomCaught | None:
+        """Return what is on record of a core that was held within that time: it is the same, be it longer by now."""
+        of_core = (each for each in self.caught if each.core == core and each.ends_mono)
+        return next((each for each in of_core if each.at_mono <= ends and begins <= each.ends_mono), None)
+
     def occupies_slot(self, now: datetime) -> bool:
         """True while its node, and a place within the limits, is taken by it."""
         return not self.is_over and not self.is_overdue(now)
@@ -182,7 +187,8 @@ def _capture_after(before: RollingCapture, event: object, entry: Entry) -> Rolli
         case SymptomCaught():
             if before.knows(event):
                 return before
-            return replace(before, caught=(*before.caught, event))
+            caught = [event if event.covers(each) else each for each in before.caught]  # a hold that went on
+            return replace(before, caught=tuple(dict.fromkeys((*caught, event))))
         case CaptureStopping():
             return replace(before, state=RollingState.STOPPING, stopped_by=entry.by, stopping=event)
         case CaptureEnded():
@@ -190,11 +196,15 @@ def _capture_after(before: RollingCapture, event: object, entry: Entry) -> Rolli
     return before
 
 
-def incident_of(summaries: Iterable[IncidentSummary], node: str, at: datetime) -> IncidentSummary | None:
-    """Return the node's incident that it belongs to; None where there is none."""
+def incident_of(
+    summaries: Iterable[IncidentSummary], node: str, at: datetime, until: datetime
+) -> IncidentSummary | None:
+    """Return the node's incident that what came then, and lasted until then, belongs to; None where there is none."""
     of_node = [
         summary
         for summary in summaries
-        if summary.node == node and summary.opened_at - LED_TO <= at and (not summary.ended or at <= summary.updated_at)
+        if summary.node == node
+        and summary.opened_at - LED_TO <= until
+        and (not summary.ended or at <= summary.updated_at)
     ]
     return max(of_node, key=lambda summary: summary.opened_at, default=None)

@@ -49,9 +49,10 @@ from bot.settings import Settings
 
 BEFORE_SECONDS, AFTER_SECONDS = 30.0, 2.0  # around a symptom: the text that is copied to the bot
 _NOBODY = "no sample shows a process that held a core in the kernel (code with interrupts off may not be sampled)"
-_NEAR_SECONDS = 1.5  # a core released this shortly before a symptom counts as held until then
+_NEAR_SECONDS = 1.5  # a core released this shortly before a symptom, or a segment's end, counts as held until then
 _MOST_HELD = 5  # stretches of a segment that are recorded
 _MOST_NAMED_CORES = 20  # of those that were held in it, too
+_TOO = "; held in this segment, too: core "
 Keep = Callable[[str, bytes], None]  # a file's name, and a piece of perf's text; an empty one begins it
 
 
@@ -327,23 +328,47 @@ class RollingWatch:
                 segments[name], mine.sampled[name] = one_line(no.sentence, 160), [(ended - lasts, ended)]
                 continue
             held = joined([*mine.held, *found.finish()])
-            here = [
-                each
-                for each in held
-                if any(each.begins <= ends and each.ends >= begins for begins, ends in found.sampled)
-            ]
-            known = (await self.control.find(rolling.id)).knows
-            events = [mine.core_held(rolling, each) for each in here if each.seconds >= HELD_SECONDS]
-            new = [event for event in events if not known(event)]
-            cores = sorted({event.core for event in new[_MOST_HELD:]})
-            more = f"; held in this segment, too: core {listed([*map(str, cores)], _MOST_NAMED_CORES)}" if cores else ""
-            for event in new[:_MOST_HELD]:
-                drawn = await self._store_sketch(rolling, event.core, runs, event.sentence)
-                await self.control.record_symptom(replace(event, sentence=event.sentence + more, sketch=drawn))
-                more = ""  # said once, of the longest
+            await self._record_holds(rolling, held, found.sampled, runs)
             segments[name], mine.sampled[name] = unread, found.sampled
             mine.held = [each for each in held if each.ends > mine.reached - SEGMENTS * lasts]  # it may go on
             mine.done.add(name)
+
+    async def _record_holds(
+        self,
+        rolling: RollingCapture,
+        held: Sequence[HeldStretch],
+        sampled: Sequence[tuple[float, float]],
+        runs: CoreRuns,
+    ) -> None:
+        """Record the longest of those that were `sampled` now, and of those on record for how long they went on.
+
+        The latter once they are over, and before the ring has lost what is on record: whoever reads it joins them then.
+        """
+        mine, record, new = self._unfinished[rolling.id], await self.control.find(rolling.id), list[SymptomCaught]()
+        reached = max([mine.reached, *(ends for _, ends in sampled)])
+        for each in held:
+            if each.seconds < HELD_SECONDS or not any(each.begins <= to and each.ends >= at for at, to in sampled):
+                continue
+            known = record.hold(each.core, each.begins, each.ends)
+            if known is None:
+                new.append(mine.core_held(rolling, each))
+                continue
+            begins, ends = min(each.begins, known.at_mono), max(each.ends, known.ends_mono)
+            whole = mine.core_held(rolling, replace(each, begins=begins, ends=ends))
+            if not record.knows(whole):
+                said = whole.sentence + "".join(known.sentence.partition(_TOO)[1:])
+                due = known.ends_mono + 60 * rolling.request.segment_minutes * SEGMENTS / 2
+                mine.going[each.core, begins] = replace(whole, sentence=said, sketch=known.sketch), due
+        for key, (event, due) in list(mine.going.items()):
+            if event.ends_mono >= due or reached - event.ends_mono > _NEAR_SECONDS:
+                await self.control.record_symptom(event)
+                del mine.going[key]
+        cores = sorted({event.core for event in new[_MOST_HELD:]})
+        more = f"{_TOO}{listed([*map(str, cores)], _MOST_NAMED_CORES)}" if cores else ""
+        for event in new[:_MOST_HELD]:
+            drawn = await self._store_sketch(rolling, event.core, runs, event.sentence)
+            await self.control.record_symptom(replace(event, sentence=event.sentence + more, sketch=drawn))
+            more = ""  # said once, of the longest
 
     async def _read_segments(
         self,

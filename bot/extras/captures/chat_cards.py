@@ -222,7 +222,7 @@ class CaptureCards:
         name, part, under = card_name(rolling.id), f"caught-{what}-{round(10 * caught.at_mono)}", CARD
         if (told := f"{name} {part}") in self._told:
             return
-        found = incident_of(await stores.ledger.incidents(node=rolling.node), rolling.node, caught.at)
+        found = incident_of(await stores.ledger.incidents(node=rolling.node), rolling.node, caught.at, caught.until)
         place = await poster.place(found.card) if found is not None else None
         if target is not None:
             says = caught_reply(caught, found, self.bot.posting.connection.address(place) if place is not None else "")
@@ -244,4 +244,8 @@ def _told_of(rolling: RollingCapture) -> Sequence[SymptomCaught]:
     """Return what is told of it: the first gap of the log and symptoms, and in place of the next that there is more."""
     told, more = rolling.found[:MOST_TOLD], rolling.found[MOST_TOLD : MOST_TOLD + 1]
     says = f"More was caught, which is not told here: zombie capture show {rolling.id}"
-    return (*rolling.gaps[:1], *told, *(replace(caught, sentence=says, unread="", sketch="") for caught in more))
+    return (
+        *rolling.gaps[:1],
+        *told,
+        *(replace(caught, sentence=says, unread="", sketch="", ends_mono=0.0) for caught in more),
+    )

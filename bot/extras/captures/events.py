@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeAlias, get_args
 
 from bot.domain.entry import FORMS, LIFTS, Entry, OwnEvent, event_of
@@ -78,6 +78,11 @@ class SymptomCaught(OwnEvent):
     sketch: str = ""
     core: int = -1
     ends_mono: float = 0.0
+
+    @property
+    def until(self) -> datetime:
+        """Until when it lasted: a moment has no length."""
+        return self.at + timedelta(seconds=max(0.0, self.ends_mono - self.at_mono))
 
     def covers(self, other: SymptomCaught) -> bool:
         """True when the other tells nothing more: the same symptom, within the same time."""

@@ -24,33 +24,37 @@ def shown(
     """Yield the moments of the node's captures, and the pictures of the cores that they caught."""
     captures = CaptureStore(database).entries.now()
     of_node = {name: rolling for name, rolling in captures_of(captures).items() if rolling.node == incident.node}
-    caught: list[tuple[str, str]] = []
-    gaps: dict[str, list[SymptomCaught]] = {}
+    pictures: list[tuple[str, str]] = []
+    for rolling in of_node.values():
+        belong = [
+            caught
+            for caught in rolling.caught
+            if caught.until >= incident.opened_at - LED_TO and (ended is None or caught.at <= ended)
+        ]
+        if gaps := [each for each in belong if each.symptom == LOG_UNREAD]:
+            yield _moment(gaps[0], gap_words(gaps))
+        for caught in belong:
+            if caught.symptom != LOG_UNREAD:
+                yield _moment(
+                    caught, f"{caught.sentence}; not read: {caught.unread}" if caught.unread else caught.sentence
+                )
+                pictures += [(rolling.id, caught.sketch)] if caught.sketch else []
     for entry in captures:
         event = capture_event(entry)
-        if not isinstance(event, CaptureBegan | CaptureEnded | SymptomCaught) or event.capture not in of_node:
+        if not isinstance(event, CaptureBegan | CaptureEnded) or event.capture not in of_node:
             continue
-        at, since = (event.at, LED_TO) if isinstance(event, SymptomCaught) else (entry.at, BEFORE)
-        rolling = of_node[event.capture]
+        rolling, source = of_node[event.capture], f"capture {event.capture}"
         # What was not read of one that overlaps the incident is known at its end, be that later.
-        began = rolling.asked_at if isinstance(event, CaptureEnded) else at
-        if at < incident.opened_at - since or (ended is not None and began > ended):
+        began = rolling.asked_at if isinstance(event, CaptureEnded) else entry.at
+        if entry.at < incident.opened_at - BEFORE or (ended is not None and began > ended):
             continue
-        source = f"capture {event.capture}"
-        match event:
-            case SymptomCaught(symptom=symptom) if symptom == LOG_UNREAD:
-                gaps.setdefault(event.capture, []).append(event)
-            case SymptomCaught(sentence=sentence, unread=unread, sketch=sketch):
-                yield _moment(event, f"{sentence}; not read: {unread}" if unread else sentence)
-                caught += [(event.capture, sketch)] if sketch else []
-            case CaptureBegan():
-                words = f"every core of {incident.node}{'' if rolling.is_over else '; it still runs'}"
-                yield Moment(at, source, "recording begins", words, timedelta(0))
-            case CaptureEnded(because=because):
-                words = "; not read: ".join((because, *event.unread))
-                yield Moment(at, source, "recording ends", words, timedelta(0))
-    yield from (_moment(parts[0], gap_words(parts)) for parts in gaps.values())
-    yield from sketch_pictures(CaseStore(database), caught)
+        if isinstance(event, CaptureBegan):
+            words = f"every core of {incident.node}{'' if rolling.is_over else '; it still runs'}"
+            yield Moment(entry.at, source, "recording begins", words, timedelta(0))
+        else:
+            words = "; not read: ".join((event.because, *event.unread))
+            yield Moment(entry.at, source, "recording ends", words, timedelta(0))
+    yield from sketch_pictures(CaseStore(database), pictures)
 
 
 def _moment(event: SymptomCaught, words: str) -> Moment:

@@ -74,7 +74,7 @@ class CapturePoller(WhileServing):
             with contextlib.suppress(Exception):
                 await self._tell(await self.watch.note_away(rolling, said))
             return
-        for caught in news.rolling.caught[len(rolling.caught) :]:
+        for caught in (each for each in news.rolling.caught if each not in rolling.caught):
             self.log("capture_caught", capture=rolling.id, node=rolling.node, says=one_line(caught.sentence, 400))
         if news.rolling.ended is not None:
             self.log("capture_ended", capture=rolling.id, node=rolling.node, because=news.rolling.ended.because)

@@ -26,6 +26,7 @@ class Unfinished:
     they go on record if their segments are never read; `segments` were searched for held cores, each with what
     was not read of it, `done` are not tried again; `sampled` are the times with samples of each since `since`, or all
     of its time where it could not be read; `held` is who held a core in them, and `rest` what none shows at the end;
+    `going` are holds that are on record and went on, by core and beginning, each with from which length on it is due;
     `clock` is what the node said last, in case that it does not say it; `away` is why no look was possible after that
     of `looked_at`.
     """
@@ -39,6 +40,7 @@ class Unfinished:
     since: float = 0.0
     sampled: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     held: list[HeldStretch] = field(default_factory=list)
+    going: dict[tuple[int, float], tuple[SymptomCaught, float]] = field(default_factory=dict)
     rest: str = ""
     clock: WallClock = WallClock()
     looked_at: datetime | None = None
@@ -86,7 +88,8 @@ class Unfinished:
     @property
     def lost(self) -> list[SymptomCaught]:
         """The symptoms, as they stand on record when the ring is gone."""
-        return [replace(caught, unread=caught.unread or "its segment was lost") for caught in self.seen]
+        going = (event for event, _ in self.going.values())
+        return [*(replace(each, unread=each.unread or "its segment was lost") for each in self.seen), *going]
 
     def core_held(self, rolling: RollingCapture, held: HeldStretch) -> SymptomCaught:
         """Return what goes on record of a held core."""

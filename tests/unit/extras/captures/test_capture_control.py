@@ -30,7 +30,7 @@ from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.node import Node
 from bot.extras.captures import words
 from bot.extras.captures.capture_control import RollingControl
-from bot.extras.captures.capture_fold import AFTER_LAST_LOOK, RollingState
+from bot.extras.captures.capture_fold import AFTER_LAST_LOOK, RollingState, incident_of
 from bot.extras.captures.capture_watch import CaptureLookResult, RollingWatch
 from bot.extras.captures.events import CaptureAsked, CaptureStarting, CaptureStopping
 from bot.extras.captures.in_report import shown
@@ -759,11 +759,35 @@ def test_hold_across_two_segments_is_told_whole_and_each_of_one_core(stage: Stag
     for by in (watch, stage.watch(way)):
         caught = through(by.look_or_give_up(stage.known, rolling)).rolling.caught
         assert [each.sentence.partition(" in ")[0] for each in caught] == [
-            "core held for 3.9 s from 00:01:56.000 UTC: core 39 ran kubelet (7)",
-            "core held for 3.4 s from 00:01:51.000 UTC: core 39 ran containerd (10)",
             "core held for 12.9 s from 00:01:56.000 UTC: core 39 ran kubelet (7)",
+            "core held for 3.4 s from 00:01:51.000 UTC: core 39 ran containerd (10)",
             "core held for 3.7 s from 00:01:58.100 UTC: core 7 ran kubelet (7)",
         ]
+
+
+def test_hold_that_goes_on_is_one_be_it_read_by_several_programs_and_crowds_out_nobody(stage: Stage) -> None:
+    ring = Ring(stage)
+    watch = ring.watch
+    for number in range(1, 10):
+        begins = ring.since + 120 * (number - 1)
+        parts = [sampled(core, at, "kswapd") for at in ticks(begins, begins + 120) for core in range(6)]
+        ring.write(number, *parts, *(sampled(39, begins + at) for at in ticks(50, 58) if number == 3))
+        watch = watch if number < 9 else stage.watch(ring.way)  # after a restart
+        found = ring.look(max(1, number - 5), number, watch).rolling.found
+        assert [each.core for each in found] == [*range(5), *([5] if number > 1 else []), *([39] if number > 2 else [])]
+    assert stage.kinds().count("SymptomCaught") == 5 + 1 + 1 + 6, "again after half a ring"
+    stage.machine.end()
+    *kswapd, kubelet = ring.look(5, 9, watch).rolling.found
+    says = [f"core held for 1079.9 s from 00:00:00.000 UTC: core {core}" for core in range(6)]
+    assert [each.sentence.partition(" ran ")[0] for each in kswapd] == says
+    opened = kswapd[0].at + timedelta(seconds=1079, minutes=25)
+    incident = cast("Any", SimpleNamespace(node="n0", opened_at=opened, ended=False))
+    told = [cast("Any", each) for each in shown(stage.database, incident, (), None)]
+    assert [each.words for each in told if each.what == "core-held"] == [each.sentence for each in kswapd]
+    assert [incident_of([incident], "n0", each.at, each.until) for each in (*kswapd, kubelet)] == [
+        *[incident] * 6,
+        None,
+    ]
 
 
 @pytest.mark.parametrize("how", ["reboots", "leaves"])

@@ -175,7 +175,7 @@ def test_it_belongs_to_the_newest_incident_of_the_node_that_was_open_then_or_soo
         ((other,), None),
         ((replace(SUMMARY, opened_at=at + timedelta(minutes=31)),), None),
     ):
-        found = incident_of(among, "node-1", at)
+        found = incident_of(among, "node-1", at, at)
         assert (found.id if found is not None else None) == belongs
 
 
