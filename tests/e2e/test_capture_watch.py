@@ -43,7 +43,7 @@ def test_a_reset_is_laid_over_the_samples_by_the_measured_clocks(patient: Patien
     assert [found.symptom for found in caught] == ["nic-reset"]
     assert re.fullmatch(
         r"reset at \d\d:\d\d:\d\d\.\d{3} UTC; (?:in the|from [\d.]+ s to) [\d.]+ s before it core 39 ran "
-        r"kubelet \(77\) in mem_cgroup_nr_lru_pages for 100 % of samples; 2\d of the 30 s before it were not recorded",
+        r"kubelet \(77\) in mem_cgroup_nr_lru_pages for 100 % of samples; 2\d of the 30 s before it have no sample",
         caught[0].sentence,
     ), caught[0]
     patient.must_be_clean()

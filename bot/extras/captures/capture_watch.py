@@ -308,7 +308,7 @@ class RollingWatch:
             return lost
         before = f"the {BEFORE_SECONDS:.0f} s before it"
         sentence = f"{seen.sentence}; {_who_held(held[0], at) if held else f'in {before} {_NOBODY}'}"
-        sentence += f"; {missing:.0f} of {before} were not recorded" if missing else ""
+        sentence += f"; {missing:.0f} of {before} have no sample" if missing else ""
         drawn = await self._store_sketch(rolling, held[0].core, runs, sentence) if held else ""
         return replace(seen, sentence=sentence, unread=unread, sketch=drawn)
 

@@ -124,12 +124,10 @@ class HeldCoreFinder:
         samples = stretch.samples - stretch.others
         function, times = stretch.functions.most_common(1)[0]
         begins, ends = stretch.begins / SECOND, stretch.ends / SECOND
-        share = times / samples
         ((process, _),) = stretch.names.most_common(1)
-        self._keep(HeldStretch(core, process, stretch.pid, decode(function), share, samples, begins, ends), is_edge)
-
-    def _keep(self, stretch: HeldStretch, is_edge: bool) -> None:
-        (self._edges if is_edge else self._found).append(stretch)
+        (self._edges if is_edge else self._found).append(
+            HeldStretch(core, process, stretch.pid, decode(function), times / samples, samples, begins, ends)
+        )
         if len(self._found) > 2 * _MOST_KEPT:
             self._found = longest(self._found)[:_MOST_KEPT]
 

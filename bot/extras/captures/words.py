@@ -43,7 +43,8 @@ def lines(news: CaptureLookResult, most: int = 0) -> list[str]:
     found += [f"* {gap_words(rolling.gaps)}."] if rolling.gaps else []
     said = [f"* {one_line(caught.sentence, 400)}{_unread(caught)}." for caught in rolling.found]
     found += _newest(rolling, "caught", said, most)
-    if not rolling.caught and not news.unread and rolling.started is not None:
+    is_looked_at = load is not None or rolling.is_over
+    if not rolling.caught and not news.unread and rolling.started is not None and is_looked_at:
         found.append("Nothing was caught." if rolling.is_over else "Nothing was caught so far.")
     return found
 

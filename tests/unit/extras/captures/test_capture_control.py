@@ -606,9 +606,9 @@ def test_segment_around_a_reset_is_read_at_the_second_try_or_said_to_be_unread(s
 @pytest.mark.parametrize(
     ("begun", "ends", "says"),
     [
-        (4, (40,), "; 26 of the 30 s before it were not recorded"),
-        (3000, (116, 236), "; 26 of the 30 s before it were not recorded"),
-        (3000, (-20,), "; 20 of the 30 s before it were not recorded"),
+        (4, (40,), "; 26 of the 30 s before it have no sample"),
+        (3000, (116, 236), "; 26 of the 30 s before it have no sample"),
+        (3000, (-20,), "; 20 of the 30 s before it have no sample"),
         (3000, (-80, 40), ""),
     ],
     ids=["begun just before", "ring lost", "recorder ended before", "whole"],
@@ -646,11 +646,11 @@ def of_two_cores(at: float, begins: float, ends: float, paused: range, held: ran
     ("paused", "held", "says"),
     [
         (range(0), range(0), f"in the 30 s before it {NOBODY}"),
-        (range(28), range(0), f"in the 30 s before it {NOBODY}; 28 of the 30 s before it were not recorded"),
+        (range(28), range(0), f"in the 30 s before it {NOBODY}; 28 of the 30 s before it have no sample"),
         (
             range(2, 27),
             range(28, 30),
-            f"from 29.9 s to 28.0 s before it {HELD}; 25 of the 30 s before it were not recorded",
+            f"from 29.9 s to 28.0 s before it {HELD}; 25 of the 30 s before it have no sample",
         ),
     ],
     ids=["a core idles", "node paused", "paused after a hold"],

@@ -96,6 +96,11 @@ def test_figures_and_what_was_caught_stand_on_it() -> None:
     assert '"type": "date"' not in text, "one clock on a card: the kernel log's"
 
 
+def test_before_the_first_look_of_a_program_nobody_says_that_nothing_was_caught() -> None:
+    assert "Nothing was caught" not in "".join(lines(CaptureLookResult(RUNNING)))
+    assert lines(CaptureLookResult(RUNNING, 0.4, 100.0))[-1] == "Nothing was caught so far."
+
+
 def test_of_much_that_was_caught_the_newest_stands_on_it_below_what_is_unread_and_how_much_there_is() -> None:
     many = tuple(replace(caught(f"reset no. {number}"), at_mono=1140.0 * number) for number in range(1, 39))
     rolling = replace(RUNNING, caught=many)
