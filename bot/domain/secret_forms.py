@@ -10,6 +10,7 @@ import bisect
 import functools
 import hashlib
 import itertools
+import json
 import operator
 import re
 from collections import defaultdict
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from bot.domain.builtin_playbooks import SiteRows
 from bot.domain.secret_columns import Walked, column_values, is_head
-from bot.domain.secret_names import PASSWORD, Name, machine_made, secret_names, secret_rows
+from bot.domain.secret_names import PASSWORD, Name, machine_made, secret_names, secret_rows, speaks_of_secret
 from bot.domain.secret_shown import are_words_of_command, command_values, environment_values, password_words_after_names
 
 T = TypeVar("T")
@@ -310,6 +311,26 @@ class SecretTable:
         return kept
 
     def _cut_once(self, text: str, values: dict[str, None]) -> str:
+        return apply_cuts(text, self._found(text, values))
+
+    def _found(self, text: str, values: dict[str, None]) -> list[Cut]:
+        """Return what is to be cut out of a text: first of what its strings in JSON say, then of what it is itself."""
+        cuts, strings = list[Cut](), list[tuple[int, ...]]()
+        for string in _JSON_STRING.finditer(text) if "\\" in text else ():
+            variable = _VARIABLE.match(string[0])
+            if _JSON_BETWEEN.search(string[0]) and not (variable and speaks_of_secret(variable[1])):
+                inner = self._found(_JSON_ESCAPE.sub(_out_of_json, string[0]), values)
+                if inner or MARK[:-1] in string[0]:
+                    strings.append((string.start() + 1, string.start("escapes"), string.end()))
+                escapes = _JSON_ESCAPE.finditer(string[0])
+                cuts += (
+                    Cut(begin + string.start(), end + string.start(), json.dumps(mark)[1:-1])
+                    for begin, end, mark in _behind_escapes(inner, escapes, _out_of_json)
+                )
+        return cuts or self._found_outside(text, values, strings)
+
+    def _found_outside(self, text: str, values: dict[str, None], strings: Sequence[tuple[int, ...]]) -> list[Cut]:
+        """Return what is to be cut; not what begins behind an escape in one of `strings`, or goes on behind one."""
         view = searchable(text)
         lower = view.lower()
         # Most texts hold no literal, and cost only this.
@@ -334,7 +355,9 @@ class SecretTable:
             likely.update(self._named, self._named_above if has_lines else ())
         # All in the text as it is, for a mark in a user's place would hide the password beside it. But what nothing
         # says to be harmless is searched for when all else is marked.
-        cuts, taken = list[Cut](), bytearray(len(view))
+        cuts, taken, within = list[Cut](), bytearray(len(view)), bytearray(len(view))
+        for begin, escaped, end in _in_view(text, strings):
+            within[begin:escaped], within[escaped:end] = b"\1" * (escaped - begin), b"\2" * (end - escaped)
         for found in self._marks.finditer(view) if MARK[:-1] in view else ():
             taken[slice(*found.span())] = _KNOWN * len(found[0])
         is_marked, known = False, list[Cut]()
@@ -347,7 +370,9 @@ class SecretTable:
                 begin, end, mark = cut
                 if form.decode and not self._holds_secret(_decoded(view[begin:end], form.decode)):
                     continue
-                if _TAKEN not in (within := taken[begin:end]) and within.strip(_KNOWN):
+                if within[begin] > min(within[end - 1], 1):
+                    continue
+                if _TAKEN not in (free := taken[begin:end]) and free.strip(_KNOWN):
                     cuts.append(cut)
                     taken[begin:end] = (_TAKEN if mark == MARK else _KNOWN) * (end - begin)
             if len(cuts) > before:
@@ -356,7 +381,7 @@ class SecretTable:
                 names = [name for name in names if not any(taken[name.begin : name.end])]
         # What only its sentence makes a secret may be a node's name, which stays in other lines.
         values.update((text[begin:end].strip(), None) for begin, end, _ in _in_original_text(text, _longest(known)))
-        return apply_cuts(text, _in_original_text(text, _longest(cuts)))
+        return _in_original_text(text, _longest(cuts))
 
     def _holds_secret(self, text: str) -> bool:
         return self._cut_once(text, {}) != text
@@ -430,7 +455,7 @@ def searchable(text: str) -> str:
     """Return a text with blanks in place of colours and of other signs that show nothing, and without escapes."""
     if _is_plain(text) and "&" not in text and "%25" not in text and "#040" not in text:
         return text
-    return _ESCAPED_SIGN.sub(lambda found: _unescaped(found[0]), _with_blanks(text))
+    return _ESCAPED_SIGN.sub(_unescaped, _with_blanks(text))
 
 
 def _with_blanks(text: str) -> str:
@@ -445,18 +470,37 @@ def _is_plain(text: str) -> bool:
 
 def _in_original_text(text: str, cuts: list[Cut]) -> list[Cut]:
     """Return the cuts of a text as it is searched as cuts of the text itself."""
+    return _behind_escapes(cuts, _ESCAPED_SIGN.finditer(_with_blanks(text)), _unescaped)
+
+
+def _in_view(text: str, spans: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Return places of a text as those of the text as it is searched."""
+    places, longer = list[int](), [0]
+    for escape in _ESCAPED_SIGN.finditer(_with_blanks(text)) if spans else ():
+        places.append(escape.start())
+        longer.append(longer[-1] + len(escape[0]) - len(_unescaped(escape)))
+    return [tuple(at - longer[bisect.bisect_left(places, at)] for at in span) for span in spans]
+
+
+def _behind_escapes(
+    cuts: list[Cut], escapes: Iterable[re.Match[str]], unescaped: Callable[[re.Match[str]], str]
+) -> list[Cut]:
+    """Return the cuts of a text without its escapes as cuts of the text with them."""
+    if not cuts:
+        return cuts
     places, longer = list[int](), [0]  # of the escapes, and by how much the text is longer behind each
-    for escape in _ESCAPED_SIGN.finditer(_with_blanks(text)):
+    for escape in escapes:
         places.append(escape.start() - longer[-1])
-        longer.append(longer[-1] + len(escape[0]) - len(_unescaped(escape[0])))
+        longer.append(longer[-1] + len(escape[0]) - len(unescaped(escape)))
 
     def place(at: int) -> int:
         return at + longer[bisect.bisect_left(places, at)]
 
-    return [Cut(place(cut.begin), place(cut.end), cut.mark) for cut in cuts] if places else cuts
+    return [Cut(place(begin), place(end), mark) for begin, end, mark in cuts]
 
 
-def _unescaped(escape: str) -> str:
+def _unescaped(found: re.Match[str]) -> str:
+    escape = found[0]
     if _WITHIN_WORD.match(escape) or not escape.strip("\\"):
         return ""
     if escape[0] == "\\":
@@ -466,6 +510,10 @@ def _unescaped(escape: str) -> str:
     import html  # which is seldom needed
 
     return html.unescape(escape) if escape[0] == "&" else "%"
+
+
+def _out_of_json(escape: re.Match[str]) -> str:
+    return str(json.loads(f'"{escape[0]}"')).replace(r"\u0022", r"\"")  # a quote within the string's own strings
 
 
 def _blank_for(found: re.Match[str]) -> str:
@@ -499,6 +547,11 @@ _ESCAPED_SIGN = re.compile(
     r"\\(?:u00|x)(?:2[267fF]|3[aAc-eC-E]|40)|&(?:lt|gt|equals|#0{0,4}(?:6[0-2]|58)|#[xX]0{0,4}(?:2[27]|3[aAc-eC-E]));"
     rf"|%25(?=[0-9A-Fa-f]{{2}})|(?<=[\w'/.,-])#040(?=\S)|(?<!\\)\\{{1,60}}(?=\\{{3}}[\"'])|{_SIGNS}"
 )
+# What stands between quotes, to the end where it was cut; and what JSON escapes between names and values.
+_JSON_STRING = re.compile(r'(?:(?<=[^\\]")|(?<=\A"))[^"\\\n]*+(?P<escapes>(?:\\[^\n][^"\\\n]*+)++)')
+_JSON_BETWEEN = re.compile(r'\\["nt\\]')
+_VARIABLE = re.compile(r'([\w.-]{1,100}+)=[^\s\\]+\\"')  # whose value goes on behind the quote, to the string's end
+_JSON_ESCAPE = re.compile(r'\\(?:\\u0022|["\\/bfnrt]|u[0-9a-fA-F]{4})')
 # The letters of a log from the rarest on: a text without the rarest of a literal does not hold the literal.
 _RARE = "`^~<|{;$\\&*!?%@+#q'z\"(,j=/xkvwybg_hfmup-cld:nsroaite. "
 _BEGINNING = operator.itemgetter(slice(3))

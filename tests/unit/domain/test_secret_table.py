@@ -471,6 +471,36 @@ def test_data_of_a_secret_and_private_parts_of_a_key_are_found_in_parsed_values(
     assert redacted({"kty": "EC", "x": "fake0", "d": "fake1"}) == {"kty": "EC", "x": "fake0", "d": "[redacted]"}
 
 
+@pytest.mark.parametrize("depth", [1, 2])
+def test_secret_is_found_in_the_text_of_a_line_of_json(depth: int) -> None:
+    for _, seen in SEEN:
+        text = f"{plain(seen)}\n"
+        if (cut := redacted_text(text)) == text:
+            continue
+        for _ in range(depth):
+            text = json.dumps({"log": text, "gpu": 3}, ensure_ascii=False)
+        kept = shown = redacted_text(text)
+        for _ in range(depth):
+            shown = json.loads(shown)["log"]
+        assert [secret for secret in re.findall("«([^»]*)»", seen) if secret in shown and secret not in cut] == []
+        assert len(shown) > 0.7 * len(cut), "what stands around it stays"
+        assert redacted_text(kept) == kept
+
+
+def test_what_stays_of_a_line_of_json_is_as_it_was() -> None:
+    for text in (
+        r'{"log":"env:\n- name: DB_PASSWORD\n  value: «hunter2»\n","at":"C:\new \u003cb\u003e"}',
+        r'level=error err="exec [\"rabbitmqctl\", \"add_user\", \"bot\", \"«hunter2»\"] failed" n=4',
+        r'{"log":"{\"msg\":\"client.setPassword(\\\"«hunter2»\\\")\"}\n","stream":"stderr"}',
+        r'{"msg":"bean <property name=\"password\">«hunter2»</property> \u00e9"}',
+        r'{"msg":"{\"auth\":{\"password\":«12345»}}"}',
+        r'{"password":"«two \"words\" here»","msg":"a \"b\""}',
+    ):
+        kept = redacted_text(plain(text))
+        stays = map(re.escape, re.split("«[^»]*»", text))
+        assert re.fullmatch(r'(?:\\{0,3}")?\[redacted\](?:\\{0,3}")?'.join(stays), kept), kept
+
+
 WRITTEN = {
     "JSON": lambda sign: f"\\u{ord(sign):04x}",
     "JavaScript": lambda sign: f"\\x{ord(sign):02x}",
