@@ -17,7 +17,7 @@ HELD_SECONDS = 2.0
 LEAST_SECONDS = 0.5
 _MOST_APART = SECOND // 4  # a dozen samples at 49 Hz: a held core may miss ticks with interrupts off
 _MOST_OTHERS = 3  # samples of others in a row that do not end a stretch, such as an interrupt or a short thread
-_MOST_KEPT = 1000  # the longest
+_MOST_KEPT = 1000  # the longest stretches, and times with samples, of which a segment has at most 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class HeldCoreFinder:
         if self.sampled and abs(second - self.sampled[-1][1]) < HELD_SECONDS:
             begins, ends = self.sampled[-1]
             self.sampled[-1] = begins, max(ends, second)
-        else:  # nothing was sampled meanwhile, or another segment begins, which may overlap
+        elif len(self.sampled) < _MOST_KEPT:  # nothing was sampled meanwhile, or another segment begins and overlaps
             self.sampled.append((second, second))
         stretch = self._now.get(who.core)
         is_kernel = not (who.is_swapper and sample.stack.idles) and _in_kernel(sample.lines)

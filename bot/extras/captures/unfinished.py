@@ -26,7 +26,7 @@ class Unfinished:
     they go on record if their segments are never read; `segments` were searched for held cores, each with what
     was not read of it, `done` are not tried again; `sampled` are the times with samples of each since `since`, or all
     of its time where it could not be read; `held` is who held a core in them, and `rest` what none shows at the end;
-    `going` are holds that are on record and went on, by core and beginning, each with from which length on it is due;
+    `going` are holds that are on record and went on, by core and beginning, each with the end at which it is due;
     `clock` is what the node said last, in case that it does not say it; `away` is why no look was possible after that
     of `looked_at`.
     """

@@ -75,6 +75,9 @@ def test_times_in_which_no_core_has_a_sample_are_told_and_segments_may_overlap()
     silent = [tuple(map(round, each)) for each in without_samples(found.sampled, 0, 45)]
     assert silent == [(5, 10), (10, 20), (20, 30), (40, 45)]
     assert without_samples(found.sampled, 21.5, 31.9) == [(21.5, 30.0)]
+    for number in range(3000):  # of a node that makes its text up
+        reader.feed(text(1, "a", 1, 100 * (number % 2) + number, address=USER).encode())
+    assert len(found.sampled) == 1000
 
 
 def test_longest_is_found_among_thousands() -> None:
