@@ -162,9 +162,14 @@ class Walked:
         self._end = max(self._end, last_line)
 
 
+_QUOTE = r"\\{0,3}[\"']"
+# In a line of a log and an answer in JSON: a level, or a text that says something.
+_SAID = (
+    rf"{_QUOTE}(?:(?:errors?|message|msg){_QUOTE}\s{{0,4}}:[\s\[]{{0,8}}{_QUOTE}\w"
+    rf"|level{_QUOTE}\s{{0,4}}:\s{{0,4}}(?:{_QUOTE})?(?i:\d|trace|debug|info|notice|warn|err|crit|fatal|panic))"
+)
 _IN_BRACES = re.compile(
-    # not a line of a log or an answer in JSON
-    r"\\{0,3}[\"']?\s{0,4}(?:[:=]|=>)?\s{0,4}(?:\[|\{(?![^{}]{0,400}\\{0,3}\"(?:errors?|message|msg|level)\\{0,3}\"\s{0,4}:))"
+    rf"(?:{_QUOTE})?\s{{0,4}}(?:[:=]|=>)?\s{{0,4}}(?:\[|\{{(?![^{{}}]{{0,400}}{_SAID}))"
     r"(?P<block>(?:[^{}\[\]]|\{[^{}\[\]]{1,400}\}){1,4000})(?=[}\]]|\Z)"
 )
 _SECTION = re.compile(r"\][ \t]{0,8}\n(?P<block>(?:[ \t]{0,8}[\w.@-]{1,80}[ \t]{0,8}=[^\n]{0,400}(?:\n|\Z)){1,200})")

@@ -352,7 +352,7 @@ class SecretTable:
             likely.update(self._machine_made)
         has_lines = "\n" in view or "\\n" in view
         if names := secret_names().found(view, lower):
-            likely.update(self._named, self._named_above if has_lines else ())
+            likely.update(self._named, self._named_above if has_lines or "{" in view else ())
         # All in the text as it is, for a mark in a user's place would hide the password beside it. But what nothing
         # says to be harmless is searched for when all else is marked.
         cuts, taken, within = list[Cut](), bytearray(len(view)), bytearray(len(view))
