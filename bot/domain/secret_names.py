@@ -106,7 +106,9 @@ class Names:
                 begin -= len(word[0]) if word[1] in self._keys else 0
             if begin < at and text.startswith("-D", begin - 1) and text.startswith("=", end):
                 begin += 1  # a property of Java's
-            if (kind := self.kind(text[begin:end])) and not _is_image_name(text, begin, end):
+            if (kind := self.kind(text[begin:end])) and not (
+                _is_image_name(text, begin, end) or _OF_KUBERNETES.match(text, begin)
+            ):
                 names.append(Name(begin, end, kind))
         return names
 
@@ -148,6 +150,11 @@ def _is_image_name(text: str, begin: int, end: int) -> bool:
     )
 
 
+# What Kubernetes says of a Secret by its name; but a client secret "…" is one, and an invalid secret may be.
+_OF_KUBERNETES = re.compile(
+    r"(?<!\w )(?P<kind>S)?(?(kind)|s)ecrets? \\{0,3}\"[a-z0-9][a-z0-9.-]{0,252}\\{0,3}\""
+    r" (?:not found|already exists|is forbidden|(?(kind)is invalid|(?!)))"
+)
 _REGISTRY = re.compile(
     r"(?:(?<![\w./@-])(?:[\w-]{1,40}\.[\w.-]{1,60}(?::\d{1,5})?|[\w-]{1,60}/[\w.-]{1,60})/(?:[\w.-]{1,60}/){0,5}"
     r"|(?i:\bimage)(?:[\"']?[:=])? ?[\"']?(?:[\w.-]{1,60}/){0,5})\Z"
