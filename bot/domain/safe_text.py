@@ -318,7 +318,7 @@ _BLOCK_OF_SECRETS = re.compile(r"(?i:(?:password|passwd|passphrase|credential|se
 def _without_named_secrets(name: str, value: Any) -> Any:
     """Return a value without what is a secret only because of its name: {"auth": "ZmFrZTpmYWtl"}."""
     texts = value if isinstance(value, list) else [value]
-    is_block = isinstance(value, Mapping) and _BLOCK_OF_SECRETS.search(name) is not None
+    is_block = isinstance(value, Mapping) and (speaks_of_secret(name) or _BLOCK_OF_SECRETS.search(name) is not None)
     if not value or not (is_block or all(isinstance(text, str) for text in texts)) or not _PLAIN_NAME.fullmatch(name):
         return value
     whole = json.dumps({name: value}, ensure_ascii=False)

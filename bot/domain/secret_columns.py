@@ -229,6 +229,13 @@ _OF_NO_SECRET = frozenset(
         "domain",
         "region",
         "group",
+        "kid",
+        "keyid",
+        "publickey",
+        "fingerprint",
+        "digest",
+        "checksum",
+        "commit",
     }
 )
 

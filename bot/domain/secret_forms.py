@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from bot.domain.builtin_playbooks import SiteRows
 from bot.domain.secret_columns import Walked, column_values, is_head
-from bot.domain.secret_names import PASSWORD, Name, machine_made, secret_names, secret_rows, speaks_of_secret
+from bot.domain.secret_names import OTHER, PASSWORD, Name, machine_made, secret_names, secret_rows, speaks_of_secret
 from bot.domain.secret_shown import are_words_of_command, command_values, environment_values, password_words_after_names
 
 T = TypeVar("T")
@@ -673,7 +673,9 @@ def _in_blocks(text: str, names: Sequence[Name] | None) -> Iterator[tuple[int, i
     walked = defaultdict[tuple[bool, bool], Walked](functools.partial(Walked, text))
     for block, every, is_list in sorted(_ends_of_blocks(text, names)):
         for name, begin, end in walked[every, is_list].values(text, block):
-            if not (is_list and name) and _is_secret_of_block(every or bool(name), text[begin:end]):
+            value = text[begin:end]
+            is_other = is_list and (name or not every)  # what a mapping says of a secret, or is one of several
+            if _is_machine_s(value) if is_other else _is_secret_of_block(every or bool(name), value):
                 yield begin, end
 
 
@@ -687,12 +689,12 @@ def _is_secret_of_column(name: str, value: str) -> bool:
 
 
 def _ends_of_blocks(text: str, names: Sequence[Name] | None) -> Iterator[tuple[int, bool, bool]]:
-    """Return where the names end of which a block may follow, whether all in it are passwords, or those of a list."""
+    """Return where the names end of which a block may follow, whether all in it are passwords, or only a list's."""
     for name in secret_names().found(text, text.lower()) if names is None else names:
         if (word := _OF_BLOCKS.search(text[name.begin : name.end])) is not None:
             yield name.end, word["every"] is not None, False
-        elif name.kind == PASSWORD:
-            yield name.end, True, True
+        elif name.kind != OTHER or text.endswith("okens", name.begin, name.end):
+            yield name.end, name.kind == PASSWORD, True
     for found in _STRING_DATA.finditer(text):
         yield found.end(), True, False
 
@@ -707,7 +709,13 @@ def _is_secret_of_block(every: bool, value: str) -> bool:
     return every or context().word.match(value) is not None
 
 
+def _is_machine_s(value: str) -> bool:
+    """True for a word of letters and digits as only a machine writes it, and no model, version or place is called."""
+    return _LETTERS_AND_DIGITS.fullmatch(value) is not None and context().random.fullmatch(value) is not None
+
+
 _LONGEST_OF_COLUMN = 400  # characters
+_LETTERS_AND_DIGITS = re.compile(r"[A-Za-z0-9+/=!#$%^&*@~]{8,400}")
 _COUNT = re.compile(r"[\d.,%/-]*")
 _COUNT_OR_NAME = re.compile(r"[\d.,%/-]{0,5}|(?=.{1,60}\Z)(?![^.]*\.[0-9a-z]{16}\Z)[a-z0-9]+(?:[-./][a-z0-9]+)+")
 
@@ -757,7 +765,7 @@ class Context:
     the secret: a bare flag, or YAML's | and >.
     After `named` a `value` in the next text is, also where texts that only go `on` are between. What `opens` finds is
     in the first line of a secret of several lines. What is in a `column` may be a secret, and a
-    `word` is one that no sentence has.
+    `word` is one that no sentence has, a `random` one only a machine's.
     """
 
     told: re.Pattern[str]
@@ -768,6 +776,7 @@ class Context:
     value: SecretForm
     column: re.Pattern[str]
     word: re.Pattern[str]
+    random: re.Pattern[str]
 
 
 @functools.cache
@@ -810,4 +819,5 @@ def context() -> Context:
         SecretForm("value", (), (), False, MARK, "", value),
         compiled(r"{not}(?!\\N\Z|[-*.x]+\Z|\(?redacted|(?:not null|default|\w{0,20}\(\))\Z)"),
         compiled(r"{word}"),
+        re.compile(expanded(r"{random}", parts)),
     )
