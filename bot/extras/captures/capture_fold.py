@@ -187,8 +187,11 @@ def _capture_after(before: RollingCapture, event: object, entry: Entry) -> Rolli
         case SymptomCaught():
             if before.knows(event):
                 return before
-            caught = [event if event.covers(each) else each for each in before.caught]  # a hold that went on
-            return replace(before, caught=tuple(dict.fromkeys((*caught, event))))
+            shorter = [each for each in before.caught if each.core == event.core and event.covers(each)]
+            if not shorter:
+                return replace(before, caught=(*before.caught, event))
+            kept = (each for each in before.caught if each is shorter[0] or each not in shorter)
+            return replace(before, caught=tuple(event if each is shorter[0] else each for each in kept))  # it went on
         case CaptureStopping():
             return replace(before, state=RollingState.STOPPING, stopped_by=entry.by, stopping=event)
         case CaptureEnded():

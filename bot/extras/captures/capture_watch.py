@@ -118,7 +118,10 @@ class RollingWatch:
         mine = self._unfinished[rolling.id]
         since = f" since {mine.looked_at:%H:%M} UTC" if mine.looked_at is not None else ""
         mine.away = f"it could not be looked at{since}: {because.rstrip('.')}"
-        seen = (f"{each.sentence}: its segment is not read" for each in mine.seen)
+        seen = [f"{each.sentence}: its segment is not read" for each in mine.seen]
+        for key, (event, _) in list(mine.going.items()):  # nobody may ever read it again
+            await self.control.record_symptom(event)
+            mine.going.pop(key, None)
         return CaptureLookResult(await self.control.find(rolling.id), waits=(*seen, *mine.unread))
 
     async def stopped(
@@ -283,7 +286,8 @@ class RollingWatch:
             mine.since = rolling.since_mono
             await self._search_held_cores(node, rolling, look, keep)
             mine.note_rest(rolling, look, runs)
-        return [*waits, *mine.unread]
+        goes_on = (f"{event.sentence}, and it may go on" for event, _ in mine.going.values())
+        return [*waits, *goes_on, *mine.unread]
 
     async def _read_cores_before(
         self,
@@ -362,7 +366,7 @@ class RollingWatch:
         for key, (event, due) in list(mine.going.items()):
             if event.ends_mono >= due or reached - event.ends_mono > _NEAR_SECONDS:
                 await self.control.record_symptom(event)
-                del mine.going[key]
+                mine.going.pop(key, None)  # a person's look beside this one may have done it
         cores = sorted({event.core for event in new[_MOST_HELD:]})
         more = f"{_TOO}{listed([*map(str, cores)], _MOST_NAMED_CORES)}" if cores else ""
         for event in new[:_MOST_HELD]:

@@ -17,6 +17,7 @@ HELD_SECONDS = 2.0
 LEAST_SECONDS = 0.5
 _MOST_APART = SECOND // 4  # a dozen samples at 49 Hz: a held core may miss ticks with interrupts off
 _MOST_OTHERS = 3  # samples of others in a row that do not end a stretch, such as an interrupt or a short thread
+_MOST_CORES = 8192
 _MOST_KEPT = 1000  # the longest stretches, and times with samples, of which a segment has at most 60
 
 
@@ -81,7 +82,7 @@ class HeldCoreFinder:
     def __call__(self, sample: Sample) -> None:
         """Take a sample."""
         who, at = sample.who, sample.at_ns
-        if who.core is None or at is None:
+        if who.core is None or at is None or who.core >= _MOST_CORES:
             return
         second = at / SECOND
         if self.sampled and abs(second - self.sampled[-1][1]) < HELD_SECONDS:
@@ -128,8 +129,9 @@ class HeldCoreFinder:
         (self._edges if is_edge else self._found).append(
             HeldStretch(core, process, stretch.pid, decode(function), times / samples, samples, begins, ends)
         )
-        if len(self._found) > 2 * _MOST_KEPT:
-            self._found = longest(self._found)[:_MOST_KEPT]
+        for kept, most in ((self._found, _MOST_KEPT), (self._edges, _MOST_CORES)):
+            if len(kept) > 2 * most:
+                kept[:] = longest(kept)[:most]
 
 
 def longest(stretches: Iterable[HeldStretch]) -> list[HeldStretch]:

@@ -790,6 +790,17 @@ def test_hold_that_goes_on_is_one_be_it_read_by_several_programs_and_crowds_out_
     ]
 
 
+def test_hold_that_goes_on_is_told_as_far_as_it_was_read_also_while_its_node_is_away(stage: Stage) -> None:
+    ring, looked = Ring(stage), list[CaptureLookResult]()
+    for number in (1, 2, 3):
+        begins = ring.since + 120 * (number - 1)
+        ring.write(number, *(sampled(7, at, "kswapd") for at in ticks(begins, begins + 120)))
+        looked.append(ring.look(1, number, ring.watch))
+    assert [each[:22] for each in looked[-1].waits if each.endswith(", and it may go on")] == ["core held for 359.9 s "]
+    away = through(ring.watch.note_away(looked[-1].rolling, "it is gone"))
+    assert [each.sentence[:22] for each in away.rolling.found] == ["core held for 359.9 s "]
+
+
 @pytest.mark.parametrize("how", ["reboots", "leaves"])
 def test_what_was_seen_and_not_finished_is_on_record_where_the_ring_is_lost(stage: Stage, how: str) -> None:
     log = KernelLog(stage)
