@@ -322,10 +322,11 @@ class SecretTable:
                 inner = self._found(_JSON_ESCAPE.sub(_out_of_json, string[0]), values)
                 if inner or MARK[:-1] in string[0]:
                     strings.append((string.start() + 1, string.start("escapes"), string.end()))
-                escapes = _JSON_ESCAPE.finditer(string[0])
+                found = _JSON_ESCAPE.finditer(string[0])
+                escapes = ((each.start(), len(each[0]) - len(_out_of_json(each))) for each in found)
                 cuts += (
                     Cut(begin + string.start(), end + string.start(), json.dumps(mark)[1:-1])
-                    for begin, end, mark in _behind_escapes(inner, escapes, _out_of_json)
+                    for begin, end, mark in _behind_escapes(inner, escapes)
                 )
         return cuts or self._found_outside(text, values, strings)
 
@@ -470,7 +471,8 @@ def _is_plain(text: str) -> bool:
 
 def _in_original_text(text: str, cuts: list[Cut]) -> list[Cut]:
     """Return the cuts of a text as it is searched as cuts of the text itself."""
-    return _behind_escapes(cuts, _ESCAPED_SIGN.finditer(_with_blanks(text)), _unescaped)
+    escapes = _ESCAPED_SIGN.finditer(_with_blanks(text))
+    return _behind_escapes(cuts, ((each.start(), len(each[0]) - len(_unescaped(each))) for each in escapes))
 
 
 def _in_view(text: str, spans: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -482,16 +484,17 @@ def _in_view(text: str, spans: Sequence[tuple[int, ...]]) -> list[tuple[int, ...
     return [tuple(at - longer[bisect.bisect_left(places, at)] for at in span) for span in spans]
 
 
-def _behind_escapes(
-    cuts: list[Cut], escapes: Iterable[re.Match[str]], unescaped: Callable[[re.Match[str]], str]
-) -> list[Cut]:
-    """Return the cuts of a text without its escapes as cuts of the text with them."""
+def _behind_escapes(cuts: list[Cut], escapes: Iterable[tuple[int, int]]) -> list[Cut]:
+    """Return the cuts of a text without its escapes as cuts of the text with them.
+
+    Shape: of each escape, where it begins and by how much it is longer than what it says.
+    """
     if not cuts:
         return cuts
     places, longer = list[int](), [0]  # of the escapes, and by how much the text is longer behind each
-    for escape in escapes:
-        places.append(escape.start() - longer[-1])
-        longer.append(longer[-1] + len(escape[0]) - len(unescaped(escape)))
+    for begin, more in escapes:
+        places.append(begin - longer[-1])
+        longer.append(longer[-1] + more)
 
     def place(at: int) -> int:
         return at + longer[bisect.bisect_left(places, at)]

@@ -16,6 +16,7 @@ from bot.domain.errors import StoodStill
 
 BEAT_SECONDS = 0.05
 MOST_KEPT = 1_000  # standstills that some limit has not counted yet
+GIVES_UP_SECONDS = 2.0  # no server's patience is shorter, whatever stands still
 LATE_SECONDS = 0.01  # a later beat was delayed; timers themselves are late by a millisecond
 
 
@@ -60,7 +61,7 @@ class TimeLimit:
         """Whether this program stood still for most of the time since it began: the other side may have given up."""
         self._heartbeat.look()
         self.count_standstills()
-        return self._lost > (asyncio.get_running_loop().time() - self._began) / 2
+        return self._lost > max(GIVES_UP_SECONDS, (asyncio.get_running_loop().time() - self._began) / 2)
 
     def count_standstills(self) -> None:
         """Count the standstills since the last call: most limits are over before anybody asks."""
