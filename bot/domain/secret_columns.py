@@ -186,7 +186,7 @@ _PAIR = re.compile(
 )
 _OF_NO_SECRET = frozenset(
     {
-        "name",
+        *("name", "secretname", "uuid", "usage", "serial", "unit", "checkpoint"),
         "file",
         "source",
         "target",

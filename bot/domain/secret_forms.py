@@ -313,13 +313,16 @@ class SecretTable:
     def _cut_once(self, text: str, values: dict[str, None]) -> str:
         return apply_cuts(text, self._found(text, values))
 
-    def _found(self, text: str, values: dict[str, None]) -> list[Cut]:
-        """Return what is to be cut out of a text: first of what its strings in JSON say, then of what it is itself."""
+    def _found(self, text: str, values: dict[str, None], deepest: int = 3) -> list[Cut]:
+        """Return what is to be cut out of a text: first of what its strings in JSON say, then of what it is itself.
+
+        `deepest`: in how many strings within strings, for each is searched whole.
+        """
         cuts, strings = list[Cut](), list[tuple[int, ...]]()
-        for string in _JSON_STRING.finditer(text) if "\\" in text else ():
+        for string in _JSON_STRING.finditer(text) if deepest and "\\" in text else ():
             variable = _VARIABLE.match(string[0])
             if _JSON_BETWEEN.search(string[0]) and not (variable and speaks_of_secret(variable[1])):
-                inner = self._found(_JSON_ESCAPE.sub(_out_of_json, string[0]), values)
+                inner = self._found(_JSON_ESCAPE.sub(_out_of_json, string[0]), values, deepest - 1)
                 if inner or MARK[:-1] in string[0]:
                     strings.append((string.start() + 1, string.start("escapes"), string.end()))
                 found = _JSON_ESCAPE.finditer(string[0])

@@ -325,3 +325,8 @@ def test_every_sign_that_nobody_sees_is_a_blank_to_the_search() -> None:
     lines = [f"password{sign}{sign} = hunter{number}z" for number, sign in enumerate(signs)]
     texts = ["\n".join(lines[at : at + 100]) for at in range(0, len(lines), 100)]
     assert [line for text in texts for line in redacted_text(text).split("\n") if "hunter" in line] == []
+
+
+def test_name_of_a_secret_that_a_volume_mounts_stays() -> None:
+    volume = {"name": "tls", "secret": {"defaultMode": 420, "secretName": "webhook-server-cert"}}
+    assert redacted({"volumes": [volume]}) == {"volumes": [volume]}

@@ -310,6 +310,15 @@ def test_text_of_one_unit_costs_little(unit: str) -> None:
     assert long < 1
 
 
+def test_strings_within_strings_cost_little_however_deep_they_are() -> None:
+    text = "password=hunter2Xx9"
+    for _ in range(120):
+        text = r'"\n x ' + text.replace("\\", r"\u005c").replace('"', r"\u0022")
+    began = time.process_time()
+    redacted_text(text)
+    assert time.process_time() - began < 2
+
+
 def test_blocks_within_blocks_are_walked_once_and_keep_their_cuts() -> None:
     text = "passwords:\n- hunter2zz\n- " * 1000
     walked = Walked(text)
