@@ -109,7 +109,8 @@ async def test_something_else_answers(shared: Sshd, text: bytes, sentence: str) 
 async def test_no_algorithm_in_common() -> None:
     with (
         Sshd(extra_config="KexAlgorithms diffie-hellman-group-exchange-sha256") as node,
-        fails(ConnectionLost, "shares no SSH algorithm with us"),
+        # The second where sshd, which sees it too, has reset the connection before its offer was read.
+        fails(ConnectionLost, "shares no SSH algorithm with us|hung up before the login: Connection lost"),
     ):
         await read(node_of(node))
 
