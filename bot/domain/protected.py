@@ -159,4 +159,5 @@ def _matches_any(name: str, patterns: tuple[str, ...]) -> bool:
 
 @functools.cache
 def _pattern(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(fnmatch.translate(pattern.casefold()) for pattern in patterns))
+    never = "(?!)"  # an empty expression would match every name
+    return re.compile("|".join(fnmatch.translate(pattern.casefold()) for pattern in patterns) or never)
