@@ -474,16 +474,21 @@ def _is_plain(text: str) -> bool:
 
 def _in_original_text(text: str, cuts: list[Cut]) -> list[Cut]:
     """Return the cuts of a text as it is searched as cuts of the text itself."""
-    escapes = _ESCAPED_SIGN.finditer(_with_blanks(text))
-    return _behind_escapes(cuts, ((each.start(), len(each[0]) - len(_unescaped(each))) for each in escapes))
+    return _behind_escapes(cuts, _escaped_signs(text))
+
+
+def _escaped_signs(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where each escape of a text begins, and by how much it is longer than what it says."""
+    for escape in _ESCAPED_SIGN.finditer(_with_blanks(text)):
+        yield escape.start(), len(escape[0]) - len(_unescaped(escape))
 
 
 def _in_view(text: str, spans: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Return places of a text as those of the text as it is searched."""
     places, longer = list[int](), [0]
-    for escape in _ESCAPED_SIGN.finditer(_with_blanks(text)) if spans else ():
-        places.append(escape.start())
-        longer.append(longer[-1] + len(escape[0]) - len(_unescaped(escape)))
+    for begin, more in _escaped_signs(text) if spans else ():
+        places.append(begin)
+        longer.append(longer[-1] + more)
     return [tuple(at - longer[bisect.bisect_left(places, at)] for at in span) for span in spans]
 
 
