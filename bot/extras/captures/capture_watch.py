@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -119,9 +120,7 @@ class RollingWatch:
         since = f" since {mine.looked_at:%H:%M} UTC" if mine.looked_at is not None else ""
         mine.away = f"it could not be looked at{since}: {because.rstrip('.')}"
         seen = [f"{each.sentence}: its segment is not read" for each in mine.seen]
-        for key, (event, _) in list(mine.going.items()):  # nobody may ever read it again
-            await self.control.record_symptom(event)
-            mine.going.pop(key, None)
+        await self._record_going(mine, math.inf)  # nobody may ever read it again
         return CaptureLookResult(await self.control.find(rolling.id), waits=(*seen, *mine.unread))
 
     async def stopped(
@@ -363,16 +362,20 @@ class RollingWatch:
                 said = whole.sentence + "".join(known.sentence.partition(_TOO)[1:])
                 due = known.ends_mono + 60 * rolling.request.segment_minutes * SEGMENTS / 2
                 mine.going[each.core, begins] = replace(whole, sentence=said, sketch=known.sketch), due
-        for key, (event, due) in list(mine.going.items()):
-            if event.ends_mono >= due or reached - event.ends_mono > _NEAR_SECONDS:
-                await self.control.record_symptom(event)
-                mine.going.pop(key, None)  # a person's look beside this one may have done it
+        await self._record_going(mine, reached)
         cores = sorted({event.core for event in new[_MOST_HELD:]})
         more = f"{_TOO}{listed([*map(str, cores)], _MOST_NAMED_CORES)}" if cores else ""
         for event in new[:_MOST_HELD]:
             drawn = await self._store_sketch(rolling, event.core, runs, event.sentence)
             await self.control.record_symptom(replace(event, sentence=event.sentence + more, sketch=drawn))
             more = ""  # said once, of the longest
+
+    async def _record_going(self, mine: Unfinished, reached: float) -> None:
+        """Record the holds on record that went on and are over, now that all until then is read, or that are due."""
+        for key, (event, due) in list(mine.going.items()):
+            if event.ends_mono >= due or reached - event.ends_mono > _NEAR_SECONDS:
+                await self.control.record_symptom(event)
+                mine.going.pop(key, None)  # a person's look beside this one may have done it
 
     async def _read_segments(
         self,
