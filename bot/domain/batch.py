@@ -341,7 +341,7 @@ def _file_answers(questions: Sequence[BatchQuestion], out: bytes, stderr: str) -
     times, blocks = [_seconds(decode(at)) for at in read[::2]], [block.removeprefix(b"\n") for block in read[1::2]]
     failures = tuple(dict.fromkeys(stderr.splitlines()))
     for question, block, started, ended in zip(questions, blocks, times, times[1:], strict=False):
-        paths = question.command.argv[len(_FILES) :]
+        paths = [path for path in question.command.argv[len(_FILES) :] if path in stderr]  # most could be read
         errors = [line for line in failures if any(path in line for path in paths)]
         yield _completed(question, block, "\n".join(errors), int(bool(errors)), started, ended)
 

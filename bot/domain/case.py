@@ -22,8 +22,8 @@ from bot.domain.errors import CaseError, InventoryError
 from bot.domain.json_form import (
     NotOfForm,
     canonical,
-    count_json_values,
     decode_untrusted,
+    has_more_values,
     lines_of,
     memory_bytes,
     read,
@@ -192,7 +192,7 @@ def read_case(text: str, where: str, name: str, most_room: int = MOST_ROOM, mute
 def _decoded_case(text: str, where: str, name: str, most_room: int) -> Case:
     if memory_bytes(text) > most_room:
         raise NotOfForm(f"it takes more than {most_room // 1024 // 1024} MiB of memory")
-    if count_json_values(text) + text.count("\n") > MOST_VALUES:
+    if has_more_values(text, MOST_VALUES - text.count("\n")):
         raise NotOfForm(f"it has more than {MOST_VALUES:,} values")
     first, _, _ = text.partition("\n")
     try:

@@ -12,7 +12,7 @@ from typing import TextIO
 
 from bot.surfaces.document import BEGINNING, BETWEEN, END, laid_out
 
-AS_THEY_ARE = 100  # documents that wait for their turn, about 40 kB each; further ones are compressed
+AS_THEY_ARE = 1_000  # documents that wait for their turn, about 40 kB each; further ones are compressed
 PAUSE_SECONDS = 0.1  # between looks for ready nodes: writing several at a time costs less
 
 
@@ -93,4 +93,4 @@ class DocumentStream:
     def _take_text(self, node: str, incidents: Mapping[str, str]) -> str:
         packed = self._waiting.pop(node)
         text = packed if isinstance(packed, str) else zlib.decompress(packed).decode()
-        return f'{text[:-1]}, "incident": {json.dumps(incidents[node])}}}' if node in incidents else text
+        return f'{text[:-1]},"incident":{json.dumps(incidents[node])}}}' if node in incidents else text

@@ -29,6 +29,7 @@ from bot.domain.json_form import (
     canonical,
     count_json_values,
     decode_untrusted,
+    has_more_values,
     lines_of,
     memory_bytes,
     read,
@@ -272,7 +273,7 @@ def _parsed_row(text: str) -> BundleRow:
         entry = StoredEntry(**value)
         if [type(each) for each in entry] != [str, int, str, str, str, str, str]:
             raise NotOfForm("an entry has values of the wrong types")
-        if count_json_values(entry.body) > MOST_VALUES:
+        if has_more_values(entry.body, MOST_VALUES):
             raise NotOfForm(f"the body of an entry has more than {MOST_VALUES:,} values")
         return kind, entry
     if not isinstance(value, str):

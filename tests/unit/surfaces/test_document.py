@@ -90,11 +90,11 @@ async def test_nodes_are_written_as_soon_as_all_before_them_are() -> None:
     async with stream.writing():
         add(stream, of("b"))
         add(stream, of("a"))
-        await written(reader, '"node": "b"')
+        await written(reader, '"node":"b"')
         add(stream, of("d"))
-        assert '"node": "d"' not in reader.getvalue(), "c may still come"
+        assert '"node":"d"' not in reader.getvalue(), "c may still come"
         add(stream, of("c"))
-        await written(reader, '"node": "d"')
+        await written(reader, '"node":"d"')
     stream.end()
     assert reader.getvalue() == document([of(name) for name in "abcd"]) + "\n"
 
