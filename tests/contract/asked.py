@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from bot.actions import ACTIONS
 from bot.app.cases import run_alone
 from bot.domain.case import Case
-from bot.domain.command import Outputs
+from bot.domain.command import Completed, Outputs
 from bot.domain.node import Node
+from bot.domain.playbook import Playbook
 from bot.domain.verdict import Confidence, Verdict
 from bot.response.diagnosis.triage import Triage
 from bot.transport.replay import ReplayTransport
@@ -60,7 +61,24 @@ def judged(asked: Asked) -> Verdict:
 
 def evaluated(case: Case, playbook: str = "node-health") -> Verdict:
     """Return the verdict of a playbook on a node that said this."""
-    return run_alone(_triage(case).diagnose(NODE, shipped().get(playbook)))
+    return run_alone(_triage(case).diagnose(NODE, _reads_once(playbook)))
+
+
+@cache
+def _reads_once(playbook: str) -> Playbook:
+    """Return a shipped playbook that reads an answer once: parsers are pure, and most of these nodes answer the same."""
+    whole = shipped().get(playbook)
+    return replace(whole, probes=tuple(replace(probe, parse=_once(probe.parse)) for probe in whole.probes))
+
+
+def _once(parse: Callable[[Outputs], Any]) -> Callable[[Outputs], Any]:
+    kept = lru_cache(maxsize=256)(lambda runs: parse(Outputs(*runs)))
+
+    def read(outputs: Outputs) -> Any:
+        runs: tuple[Completed, ...] = tuple(outputs._runs.values())
+        return kept(runs)
+
+    return read
 
 
 def evaluated_again(case: Case, verdict: Verdict, changed: str) -> Verdict:

@@ -6,23 +6,16 @@ Those of `tests/independent/later` were labelled with their cause: held to the s
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from bot.actions import ACTIONS
-from bot.app.cases import run_alone
 from bot.causes import CAUSES
-from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
-from bot.response.diagnosis.triage import Triage
-from bot.transport.replay import ReplayTransport
-from tests.contract.asked import hold_to_their_advice
+from tests.contract.asked import evaluated, hold_to_their_advice
 from tests.independent.label import Label
 from tests.independent.labels import LABELS, LATER
-from tests.shipped import shipped
 from tests.unit.causes.builders import USED
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "verdicts.md"
@@ -30,14 +23,9 @@ ALL = (*LABELS, *LATER)
 AT_FIRST = 446  # as labelled before a label or a cause was mended: 242 of the first 262, 204 of the second 209
 
 
-def now() -> datetime:
-    return datetime(2026, 11, 21, 12, 14, tzinfo=UTC)
-
-
 @cache
 def judged(label: Label) -> Verdict:
-    triage = Triage(ReplayTransport(label.machine.case()), ACTIONS, now)
-    return run_alone(triage.diagnose(Node("node", "localhost"), shipped().get(label.playbook)))
+    return evaluated(label.machine.case(), label.playbook)
 
 
 @pytest.mark.parametrize("label", ALL, ids=lambda label: str(label.name))

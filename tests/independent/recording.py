@@ -96,14 +96,14 @@ def _system(facts: Facts) -> Iterator[Answer]:
     yield "processes", "processes", "\n".join(said)
     yield "interrupts", "interrupts", *(_interrupts(facts, look) for look in both)
     yield "interrupts", "irqbalance", f"{facts.irqbalance}\n"
-    base = [[(70_000_000 + at * row[0], at * row[1], 3 + at * row[2]) for row in facts.softnet] for at in both]
+    base = [tuple((70_000_000 + at * row[0], at * row[1], 3 + at * row[2]) for row in facts.softnet) for at in both]
     yield "softirq", "softirqs", *(answers.softirqs(facts.cores, facts.up + 5 * at, base[at]) for at in both)
     yield "reclaim", "memory", *(_reclaim(facts, look) for look in both)
     yield "throttling", "cpu.stat", *(_throttling(facts, look) for look in both)
     yield "cgroups", "look", *(_cgroup_look(facts, look) for look in both)
     yield "kernel_limits", "limits", *(_limit_files(facts, look) for look in both)
     speaker = "ena 0000:00:05.0: Elastic Network Adapter (ENA) v2.13.2g" if facts.driver == "ena" else "virtio_net: up"
-    boot = [(n / 400, f"pci 0000:00:0{n % 9}.0: [8086:7000] type 00") for n in range(600)]
+    boot = [(n / 40, f"pci 0000:00:0{n % 9}.0: [8086:7000] type 00") for n in range(60)]
     lines = [*boot, (2.6, speaker), *((facts.up - ago, text) for ago, text in facts.log if ago < facts.up)]
     yield "kernel_log", "log", answers.kernel_log(sorted(lines, key=lambda line: line[0]), facts.up)
     yield "clock", "look", _clock_look(facts)
