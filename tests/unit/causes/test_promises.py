@@ -36,7 +36,7 @@ def evaluate(name: str, readings: dict[str, Any]) -> CauseResult:
 @pytest.mark.parametrize("name", CAUSES)
 @settings(max_examples=up_to(120), deadline=None)
 @given(data=st.data())
-def test_evaluating_never_raises_and_stays_within_its_words(name: str, data: st.DataObject) -> None:
+def test_evaluating_never_raises_and_plans_no_more_than_the_readings_justify(name: str, data: st.DataObject) -> None:
     result = evaluate(name, data.draw(OF[name]))
     assert result.cause == name
     if isinstance(result, Finding):
@@ -46,6 +46,7 @@ def test_evaluating_never_raises_and_stays_within_its_words(name: str, data: st.
         assert result.summary
         assert all(one.says and one.probe in PROBES for one in result.evidence)
         assert not (result.remedy and result.confidence is Confidence.POSSIBLE)
+        hold_the_remedy(result)
     else:
         assert result.because
 
@@ -73,15 +74,6 @@ def hold_the_remedy(finding: Finding) -> None:
         assert finding.confidence is Confidence.CONFIRMED
 
 
-@pytest.mark.parametrize("name", CAUSES)
-@settings(max_examples=up_to(120), deadline=None)
-@given(data=st.data())
-def test_remedy_is_never_more_than_the_readings_justify(name: str, data: st.DataObject) -> None:
-    result = evaluate(name, data.draw(OF[name]))
-    if isinstance(result, Finding):
-        hold_the_remedy(result)
-
-
 @settings(max_examples=up_to(400), deadline=None)
 @given(readings=LEAKING)
 def test_leaks_remedy_needs_a_leaker_and_its_reboot_a_harm(readings: dict[str, Any]) -> None:
@@ -96,11 +88,10 @@ def test_leaks_remedy_needs_a_leaker_and_its_reboot_a_harm(readings: dict[str, A
 
 
 @pytest.mark.parametrize("name", CAUSES)
-@pytest.mark.parametrize("probe", PROBES)
-def test_nothing_is_ruled_out_where_all_of_its_probes_are_unread(name: str, probe: str) -> None:
+def test_nothing_is_ruled_out_where_all_of_its_probes_are_unread(name: str) -> None:
     unread = {one: b.unread(one) for one in CAUSES[name].probes}
     assert not isinstance(evaluate(name, unread), RuledOut)
-    if probe in CAUSES[name].probes:  # and each alone never raises
+    for probe in unread:  # and each alone never raises
         evaluate(name, {probe: b.unread(probe)})
 
 
@@ -117,18 +108,6 @@ def test_cause_has_its_row_of_the_table_and_its_figures_a_reason(name: str) -> N
         else:
             assert len(used.reason) > 20
             assert SOURCE.search(used.reason), f"{threshold}: neither a source, nor said to be ours"
-
-
-def test_probes_that_a_cause_names_are_all_it_looks_at() -> None:
-    """With every other probe unread, each cause says the same."""
-    sick = b.node(
-        b.cgroups(68_440), b.units(b.between_tries()), b.churning(), b.agents(b.agent()), b.held(),
-        b.processes(b.process()), b.log(*b.starved(), b.event("hung-task")),
-    )  # fmt: skip
-    for cause in CAUSES.values():
-        others = [b.unread(probe) for probe in PROBES if probe not in cause.probes]
-        rest = type(sick)(sick.node, sick.taken_at, sick.window, {**sick.readings, **{o.probe: o for o in others}})
-        assert cause.evaluate(rest, b.tuning(cause)) == cause.evaluate(sick, b.tuning(cause)), cause.name
 
 
 @dataclass(frozen=True, slots=True)
