@@ -66,7 +66,7 @@ def evaluated(case: Case, playbook: str = "node-health") -> Verdict:
 
 @cache
 def _reads_once(playbook: str) -> Playbook:
-    """Return a shipped playbook that reads an answer once: parsers are pure, and most of these nodes answer the same."""
+    """Return a shipped playbook that reads an answer once: parsers are pure, and most nodes answer the same."""
     whole = shipped().get(playbook)
     return replace(whole, probes=tuple(replace(probe, parse=_once(probe.parse)) for probe in whole.probes))
 

@@ -183,9 +183,9 @@ def _imports(path: str, tree: ast.AST) -> set[tuple[int, str]]:
                 whole = ".".join([*start, *([module] if module else [])])
                 # `from bot import probes` imports a room
                 found |= {(node.lineno, f"bot.{alias.name}" if whole == "bot" else whole) for alias in names}
-            case ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]) if ast.unparse(function).rsplit(
-                ".", 1
-            )[-1] in ("import_module", "__import__"):
+            case ast.Call(
+                func=ast.Name(id=called) | ast.Attribute(attr=called), args=[ast.Constant(value=str(name)), *_]
+            ) if called in ("import_module", "__import__"):
                 found.add((node.lineno, name))
     return found
 
@@ -208,7 +208,14 @@ def _names(tree: ast.AST) -> set[tuple[int, str]]:
                     found.add((node.lineno, f"{module}.{alias.name}"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
-            first, *rest = ast.unparse(node).split(".")
+            first, *rest = _dotted(node)
             if first in full:
                 found.add((node.lineno, ".".join([full[first], *rest])))
     return found
+
+
+def _dotted(node: ast.expr) -> list[str]:
+    """The parts of `a.b.c`; the first is empty where it is no name."""
+    if isinstance(node, ast.Attribute):
+        return [*_dotted(node.value), node.attr]
+    return [node.id if isinstance(node, ast.Name) else ""]

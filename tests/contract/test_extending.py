@@ -36,7 +36,7 @@ THROUGH_MEMBERS = (
     *("tests/unit/causes/test_verdicts.py", "tests/unit/causes/test_builders.py", "tests/unit/library"),
 )
 ABOUT_THEM = (
-    "entropy or klaxon or test_tables or reference or setting or field or every_probe or node_health or all_it_looks"
+    "entropy or klaxon or test_tables or reference or setting or field or every_probe or node_health or cause_asks_for"
 )
 
 
@@ -44,7 +44,7 @@ def grown(folder: Path, *parts: str) -> Path:
     """A copy of these parts of the program with the page's files and their lines; nothing else is changed."""
     for part in parts:
         if (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / part, folder / part)
         else:
             shutil.copy(ROOT / part, folder / part)
     for path, text in FILES.items():

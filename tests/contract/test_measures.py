@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,7 +42,8 @@ def test_few_functions_are_handed_from_part_to_part() -> None:
     product = [
         path for path in FILES if room(path) not in SIMULATED and path.relative_to(BOT).as_posix() not in MEMBERS
     ]
-    found = [f"{path.relative_to(BOT)}: {name}" for path in product for name in callables(ast.parse(path.read_text()))]
+    texts = {path: text for path in product if "Callable" in (text := path.read_text())}
+    found = [f"{path.relative_to(BOT)}: {name}" for path, text in texts.items() for name in callables(ast.parse(text))]
     assert len(found) <= MOST_CALLABLES, "\n".join(found)
 
 
@@ -64,7 +66,8 @@ def test_no_variable_has_a_name_that_says_nothing() -> None:
     found = [
         f"{path.relative_to(BOT)}:{node.lineno}"
         for path in FILES
-        for node in ast.walk(ast.parse(path.read_text()))
+        if re.search(rf"\b({'|'.join(NAMES_NOTHING)})\b", text := path.read_text())
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in NAMES_NOTHING
     ]
     assert found == []
