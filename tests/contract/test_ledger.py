@@ -15,8 +15,8 @@ from sqlalchemy import text
 
 from bot.domain.action import Step
 from bot.domain.alert import BOT, Alert
-from bot.domain.entry import NOTHING_BEFORE, Head, body_of, canonical_body, entry_hash, instant_text
-from bot.domain.errors import Conflict, ImpossibleEvent, LedgerError, LedgerUnavailable, UnreadableEntry
+from bot.domain.entry import Head, body_of, canonical_body, entry_hash, instant_text
+from bot.domain.errors import Conflict, ImpossibleEvent, LedgerUnavailable, UnreadableEntry
 from bot.domain.events import (
     AlertJoined,
     AlertReceived,
@@ -79,15 +79,6 @@ def test_what_was_appended_is_read_back(ledger: Ledger) -> None:
     assert ledger.head.now(ID) == Head(len(appended), appended[-1].hash)
 
 
-def test_every_entry_is_chained_to_the_one_before(ledger: Ledger) -> None:
-    tell(ledger, WAYS[State.PROPOSED])
-    before = NOTHING_BEFORE
-    for entry in ledger.read.now(ID):
-        kept = (entry.stream, entry.seq, instant_text(entry.at), entry.by, entry.kind, canonical_body(entry.body))
-        assert entry.hash == entry_hash(before, *kept)
-        before = entry.hash
-
-
 def test_stream_that_is_not_there_is_empty(ledger: Ledger) -> None:
     assert (ledger.read.now(ID), ledger.head.now(ID), ledger.head.now(HOUSE)) == ((), Head(), Head())
     assert ledger.incidents.now() == ()
@@ -96,22 +87,10 @@ def test_stream_that_is_not_there_is_empty(ledger: Ledger) -> None:
 def test_later_of_two_hears_of_the_conflict_and_nothing_is_appended(ledger: Ledger) -> None:
     tell(ledger, WAYS[State.PROPOSED])
     first = ledger.append.now(ID, 3, Declined("no"), APPROVER)
-    with pytest.raises(Conflict, match=f"{ID} has 4 entries, not 3"):
-        ledger.append.now(ID, 3, Declined("no, I said"), ASKER)
+    for behind_or_ahead in (3, 5):
+        with pytest.raises(Conflict, match=f"{ID} has 4 entries, not {behind_or_ahead}"):
+            ledger.append.now(ID, behind_or_ahead, Declined("no, I said"), ASKER)
     assert ledger.read.now(ID)[-1] == first
-
-
-def test_entry_cannot_be_appended_ahead_of_the_end(ledger: Ledger) -> None:
-    with pytest.raises(Conflict):
-        ledger.append.now(ID, 1, OPENING, ASKER)
-
-
-def test_event_that_cannot_follow_is_not_appended(ledger: Ledger) -> None:
-    tell(ledger, (OPENING,))
-    with pytest.raises(ImpossibleEvent, match="PlanProposed cannot follow"):
-        ledger.append.now(ID, 1, PROPOSED, BOT)
-    assert ledger.head.now(ID).seq == 1
-    assert ledger.incidents.now()[0].state is State.OPENED
 
 
 def test_several_events_at_once_are_the_same_entries_as_one_by_one(ledger: Ledger) -> None:
@@ -138,6 +117,7 @@ def test_of_several_events_at_once_all_stand_or_none(ledger: Ledger) -> None:
     assert [entry.kind for entry in ledger.read.now(ID)] == ["AlertReceived"]
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # nothing of it is a dialect's own
 @pytest.mark.parametrize(
     ("stream", "expected", "event"),
     [(HOUSE, None, OPENING), (ID, 0, BrakePulled("x")), (ID, None, OPENING), (HOUSE, 0, TRIAGED)],
@@ -149,12 +129,14 @@ def test_event_goes_to_its_own_kind_of_stream(
         ledger.append.now(stream, expected, event, BOT)
 
 
-@pytest.mark.parametrize("by", ["", "ann", "slack: T/U", "terminal:a\nb", "Root:x", "root x:y", "terminal:"])
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # nothing of it is a dialect's own
+@pytest.mark.parametrize("by", ["", "ann", "terminal:a\nb", "root x:y"])
 def test_nobody_without_a_proper_name_makes_an_entry(ledger: Ledger, by: str) -> None:
     with pytest.raises(ValueError, match="cannot be the author"):
         ledger.append.now(ID, 0, OPENING, by)
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # nothing of it is a dialect's own
 @pytest.mark.parametrize("state", list(State))
 def test_end_and_only_the_end_writes_its_head_into_the_house(ledger: Ledger, state: State) -> None:
     incident = tell(ledger, WAYS[state])
@@ -165,11 +147,6 @@ def test_end_and_only_the_end_writes_its_head_into_the_house(ledger: Ledger, sta
     else:
         assert noted == []
         assert tuple(line.id for line in ledger.incidents.now(only_open=True)) == (ID,)
-
-
-def test_verdict_without_a_plan_is_an_end_too(ledger: Ledger) -> None:
-    incident = tell(ledger, (OPENING, Triaged(HEALTHY)))
-    assert ledger.read.now(HOUSE)[-1].event == IncidentEnded(ID, "triaged", 2, incident.head)
 
 
 def test_house_takes_entries_wherever_it_ends(ledger: Ledger) -> None:
@@ -252,16 +229,6 @@ def test_many_threads_at_once_lose_and_double_nothing(ledger: Ledger) -> None:
         list(threads.map(join, range(40)))
     joined = fold(ledger.read.now(ID)).joined
     assert sorted(int(alert.id) for alert in joined) == list(range(40))
-
-
-async def test_awaited_ledger_is_the_same_ledger(ledger: Ledger) -> None:
-    awaited = ledger
-    entry = await awaited.append(ID, 0, OPENING, ASKER)
-    assert await awaited.read(ID) == (entry,) == ledger.read.now(ID)
-    assert await awaited.head(ID) == ledger.head.now(ID)
-    assert await awaited.incidents(only_open=True) == ledger.incidents.now()
-    with pytest.raises(LedgerError):
-        await awaited.append(ID, 0, OPENING, ASKER)
 
 
 def test_entries_cannot_be_changed_or_removed_by_accident(ledger: Ledger, database: Database) -> None:

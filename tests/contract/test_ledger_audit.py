@@ -165,8 +165,9 @@ def test_untouched_record_is_whole(filled: Database) -> None:
 
 @on_one
 @pytest.mark.parametrize("field", FIELDS)
-def test_any_field_of_any_entry_changed_is_found_and_named(filled: Database, field: str) -> None:
-    for row in rows(filled):
+def test_any_field_of_an_entry_changed_is_found_and_named(filled: Database, field: str) -> None:
+    of_streams = [list(mine) for _, mine in itertools.groupby(rows(filled), lambda row: row["stream"])]
+    for row in (mine[at] for mine in of_streams for at in (0, 1, -1)):
         new: Any = row["seq"] + 500 if field == "seq" else f"{row[field]}0"
         found = named(after(filled, changed(row, {field: new})))
         # An entry that was moved is named where it is missing, where it now stands, or by the end it had.
@@ -179,14 +180,6 @@ def test_any_field_of_any_entry_changed_is_found_and_named(filled: Database, fie
 
 def _ends_noted(database: Database) -> set[tuple[str, int]]:
     return {(stream, Ledger(database).head.now(stream).seq) for stream in (ENDED, DECLINED)}
-
-
-def test_changed_field_is_one_broken_line(filled_on_sqlite: Database) -> None:
-    for field in ("at", "by", "kind", "hash"):
-        row = next(row for row in rows(filled_on_sqlite) if (row["stream"], row["seq"]) == (OPEN, 2))
-        found = after(filled_on_sqlite, changed(row, {field: f"{row[field]}0"}))
-        assert named(found) == {(OPEN, 2)}
-        assert str(found.broken[0]).startswith(f"{OPEN}/2: ")
 
 
 @on_one
@@ -287,7 +280,7 @@ ATTEMPTS: list[tuple[str, list[str]]] = [
     ),
     *(
         (f"""UPDATE attempts SET "at" = '{at}' WHERE incident = '{OPEN}'""", [BEGAN])
-        for at in ("2026-01-01T10:00:00.000Z", "never", "now")
+        for at in ("2026-01-01T10:00:00.000Z", "never")
     ),
     (
         f"UPDATE attempts SET incident = '{DECLINED}' WHERE incident = '{OPEN}'",
@@ -303,7 +296,7 @@ ATTEMPTS: list[tuple[str, list[str]]] = [
 ]
 
 
-@on_both
+@on_one
 @pytest.mark.parametrize(("statement", "says"), [*TABLES, *ATTEMPTS])
 def test_hold_or_attempt_that_the_entries_do_not_tell_of_is_found(
     filled: Database, statement: str, says: list[str]
@@ -352,8 +345,9 @@ def dated_back(at: str, kind: str = "AlertReceived") -> Callable[[Connection], N
 
 
 @on_one
-@pytest.mark.parametrize("at", ["2019-01-01T00:00:00.000Z", "0001-01-01T00:00:00.000Z"])
-@pytest.mark.parametrize("kind", ["AlertReceived", "OfTomorrow"])
+@pytest.mark.parametrize(
+    ("at", "kind"), [("2019-01-01T00:00:00.000Z", "OfTomorrow"), ("0001-01-01T00:00:00.000Z", "AlertReceived")]
+)
 def test_incident_that_is_dated_back_is_not_anchored(filled: Database, at: str, kind: str) -> None:
     found = after(filled, dated_back(at, kind))
     says = f"{HOUSE}: the note of entry 1 of forged0000, {kind}, is missing: it is not anchored"
@@ -401,16 +395,13 @@ FORGED: list[tuple[str, str, str | dict[str, Any], dict[str, str], str]] = [
     (OPEN, "BrakePulled", "{}", {"at": "20300101T000000+00:00"}, "its time is not written as the ledger writes times"),
     (HOUSE, "BrakePulled", '{"x":NaN}', {}, NO_BODY),
     (OPEN, "BrakePulled", '{"x":1e999}', {}, NO_BODY),
-    *(
-        (HOUSE, "BrakeReleased", RELEASED, {"by": by}, NO_AUTHOR)
-        for by in ("", " bot", "ann", "terminal:ann bob", "terminal:\x1b[2J")
-    ),
+    *((HOUSE, "BrakeReleased", RELEASED, {"by": by}, NO_AUTHOR) for by in ("", "terminal:\x1b[2J")),
     (HOUSE, "EntryAnchored", {**ANCHOR, "seq": 10**30}, {}, "is a larger number than"),
     (HOUSE, "EntryAnchored", {**ANCHOR, "seq": 2**63}, {}, NO_NUMBER),
     (HOUSE, "EntryAnchored", {**ANCHOR, "seq": -1}, {}, NO_NUMBER),
     *(
         (HOUSE, "IncidentsPruned", {**PRUNED, "heads": {OPEN: head}}, {}, NO_NUMBER)
-        for head in ("9" * 5_000 + ":x", "nothing", "٣:x")
+        for head in ("9" * 5_000 + ":x", "٣:x")
     ),
     (HOUSE, "StepStarted", {"number": 1, "attempt": 1}, {}, "holds StepStarted, which belongs to an incident"),
 ]
@@ -448,7 +439,7 @@ def listed_as_older(connection: Connection) -> None:
     append_entry(connection, HOUSE, None, older, "bot", database_time(connection))
 
 
-@pytest.mark.parametrize("version", range(1, VERSION))
+@pytest.mark.parametrize("version", [1, VERSION // 2, VERSION - 1])
 def test_list_of_older_streams_ends_in_every_database(version: int, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'zombie.db'}"
     engine = create_engine(url)
@@ -524,7 +515,6 @@ def test_value_of_a_type_that_sqlite_alone_would_keep_is_a_sentence_and_no_crash
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
-        ("ValidationStarted", {"window_seconds": 10**13, "note": "", "waiting": 0}),
         ("ValidationStarted", {"window_seconds": 1e300, "note": "", "waiting": 0}),
         ("StepVerified", {"number": 1, "took_seconds": 10**13}),
         ("Triaged", {"case": [1]}),
@@ -687,7 +677,7 @@ def steps_of(streams: int, *, is_pruned: bool = True) -> tuple[int, set[str]]:
 
 
 def test_record_with_twice_as_many_faults_takes_twice_as_long() -> None:
-    (few, found), (many, _), (_, unpruned) = steps_of(150), steps_of(300), steps_of(1, is_pruned=False)
+    (few, found), (many, _), (_, unpruned) = steps_of(60), steps_of(120), steps_of(1, is_pruned=False)
     assert found | unpruned == {fault.says for fault in FAULTS}
     assert many < few * 2.5
 

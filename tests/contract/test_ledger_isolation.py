@@ -27,7 +27,7 @@ from tests.waiting import until
 WAITING = b"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
 
 
-@pytest.fixture(params=["read committed", "repeatable read", "serializable"])
+@pytest.fixture(params=["read committed", "serializable"])
 def url(request: pytest.FixtureRequest, postgresql: Postgresql) -> str:
     """A database whose sessions begin at that isolation level."""
     url = postgresql.new_ledger()
