@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -79,10 +77,3 @@ def test_audit_verify_takes_a_bundle_and_says_how() -> None:
     assert line.parse_args(["audit", "verify", "x.jsonl"]).bundle == Path("x.jsonl")
     verify = next(below for below in every_parser(line) if below.prog == "zombie audit verify")
     assert "zombie incidents export ID -o incident.jsonl" in verify.format_help()
-
-
-def test_help_is_printed_at_a_pipe_as_it_is_on_a_terminal() -> None:
-    done = subprocess.run([sys.executable, "-m", "bot"], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2
-    assert groups(done.stdout)["start here"][0] == "demo"
-    assert "\x1b" not in done.stdout

@@ -13,17 +13,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from bot.commands.options import as_json
 from bot.domain.events import Escalated
 from bot.domain.fold import fold
-from bot.domain.house_events import HOUSE
 from bot.domain.transitions import State
-from bot.extras.captures.capture_fold import captures_of
-from bot.extras.captures.events import CaptureAsked, CaptureEnded
-from bot.extras.captures.words import document
 from bot.ledger import Database, Ledger
 from bot.surfaces.incidents import incident_text
 from tests.commandline import CommandLine
+from tests.record.exporting import damage
 from tests.record.incidents import GROWTH, OPENING, TRIAGED, VERDICT, WAYS, entries
 from tests.record.keeping import keep
 
@@ -64,8 +60,7 @@ def test_list_in_json_has_the_promised_shape(run: CommandLine, url: str) -> None
     }
 
 
-@pytest.mark.parametrize("column", ["id", "node", "group", "state", "cause", "source_id", "opened_at"])
-@pytest.mark.parametrize("as_what", [(), ("--json",)], ids=["table", "json"])
+@pytest.mark.parametrize(("column", "as_what"), [("id", ()), ("cause", ("--json",)), ("opened_at", ())])
 def test_list_names_a_row_that_holds_bytes(run: CommandLine, url: str, column: str, as_what: tuple[str, ...]) -> None:
     tell(url, State.RESOLVED)
     with Database.open(url) as database, database.writing() as connection:
@@ -75,8 +70,7 @@ def test_list_names_a_row_that_holds_bytes(run: CommandLine, url: str, column: s
     assert re.search(rf"The line of incident .*{ID}.* is malformed: it holds bytes where a text belongs", err)
 
 
-@pytest.mark.parametrize("column", ["by", "kind", "body", "hash"])
-@pytest.mark.parametrize("as_what", [(), ("--json",)], ids=["story", "json"])
+@pytest.mark.parametrize(("column", "as_what"), [("by", ()), ("body", ("--json",))])
 def test_story_names_an_entry_that_holds_bytes(
     run: CommandLine, url: str, column: str, as_what: tuple[str, ...]
 ) -> None:
@@ -144,7 +138,7 @@ def test_verdict_whose_plan_nobody_was_shown_says_so(run: CommandLine, url: str)
     assert "What would help (shown only, nothing is done)" in run("incidents", "show", ID)[1]
 
 
-@pytest.mark.parametrize("wrong", ["nosuchone0", "house", "../x", "", "x" * 999])
+@pytest.mark.parametrize("wrong", ["house", "../x", "", "x" * 999])
 def test_unknown_incident_is_a_usage_error(run: CommandLine, url: str, wrong: str) -> None:
     tell(url, State.OPENED)
     status, out, err = run("incidents", "show", wrong)
@@ -166,9 +160,7 @@ def test_record_that_is_whole_is_said_to_be(run: CommandLine, url: str) -> None:
     assert run("audit", "verify", "--head", head.hash[:16])[0] == 2
 
 
-@pytest.mark.parametrize(
-    "wrong", ["", "3f9a", "xyz" * 5, "ab" * 33, "12:3f9a1c04b7de", "0:" + "ab" * 32, "x:" + "ab" * 32, "1:" + "zz" * 32]
-)
+@pytest.mark.parametrize("wrong", ["", "ab" * 33, "0:" + "ab" * 32, "x:" + "ab" * 32, "1:" + "zz" * 32])
 def test_head_that_is_none_is_a_usage_error(run: CommandLine, url: str, wrong: str) -> None:
     tell(url, State.RESOLVED)
     status, out, err = run("audit", "verify", "--head", wrong)
@@ -186,6 +178,8 @@ def test_broken_line_is_named(run: CommandLine, url: str) -> None:
     trigger, entry = out.splitlines()[:2]
     assert trigger.startswith("broken: database: the trigger entries_stay_as_they_are")
     assert entry.startswith(f"broken: {ID}/4: ")
+    status, out, _ = run("audit", "verify", "--head", "ab" * 32)
+    assert (status, f"broken: house: no entry has the hash {'ab' * 32}" in out) == (1, True)
 
 
 def at_a_shell(tmp_path: Path, line: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -209,7 +203,7 @@ def test_bundle_goes_through_a_pipe_and_into_a_file_of_the_shell(url: str, tmp_p
     assert piped.stderr.startswith("/dev/stdout: 10 entries")
     path = tmp_path / "b.jsonl"
     assert at_a_shell(tmp_path, f"$ZOMBIE incidents export {ID} -o /dev/stdout > {path}").returncode == 0
-    assert at_a_shell(tmp_path, f"$ZOMBIE verify {path}").returncode == 2
+    assert damage(path.read_bytes()) == ()
 
 
 def test_incident_is_shown_in_an_ascii_locale(url: str, tmp_path: Path) -> None:
@@ -218,15 +212,6 @@ def test_incident_is_shown_in_an_ascii_locale(url: str, tmp_path: Path) -> None:
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     shown = at_a_shell(tmp_path, f"$ZOMBIE incidents show {ID}", **ascii_only)
     assert (shown.returncode, shown.stderr) == (0, "")
-    shown = at_a_shell(tmp_path, f"$ZOMBIE incidents show {ID} --json", **ascii_only)
-    assert json.loads(shown.stdout)["entries"][-1]["body"]["because"] == "naïve 😀"
-
-
-def test_record_that_lacks_a_noted_head_is_broken(run: CommandLine, url: str) -> None:
-    tell(url, State.RESOLVED)
-    status, out, _ = run("audit", "verify", "--head", "ab" * 32)
-    assert status == 1
-    assert out.startswith(f"broken: house: no entry has the hash {'ab' * 32}")
 
 
 def test_ledger_that_is_gone_is_never_called_whole(run: CommandLine, tmp_path: Path) -> None:
@@ -263,14 +248,6 @@ def test_what_people_and_sources_wrote_is_made_safe_to_look_at(run: CommandLine,
         assert "\x1b" not in out
         assert "\u202e" not in out
         assert "x1b[31mred" in out
-
-
-def test_document_for_programs_is_made_safe_to_look_at() -> None:
-    ended = CaptureEnded("c4p7t0re00", "\x9b2J\u202eevil", "\u200bits ring")
-    (rolling,) = captures_of(entries([CaptureAsked("c4p7t0re00", "node-7", 12, 2), ended], HOUSE)).values()
-    out = as_json({"captures": [document(rolling)], "\u202e": ("\x9b", 1)})
-    assert not {"\x9b", "\u202e", "\u200b"} & set(out)
-    assert json.loads(out)["captures"][0]["because"] == "\\x9b2J\\u202eevil"
 
 
 def test_what_grows_is_made_safe_to_look_at() -> None:

@@ -19,7 +19,6 @@ NOBODY = pwd.getpwnam("nobody").pw_uid
     ("environment", "uid", "session", "login"),
     [
         ({}, 0, UNSET, "root"),
-        ({}, 0, "", "root"),
         ({}, 0, None, "root"),
         ({}, 0, str(NOBODY), "nobody"),
         ({"SUDO_USER": "ann"}, 0, UNSET, "ann"),
