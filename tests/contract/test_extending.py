@@ -59,14 +59,28 @@ def grown(folder: Path, *parts: str) -> Path:
     return folder
 
 
-def run(folder: Path, *arguments: str, beside: Path | None = None, **environment: str) -> Any:
-    """Run a module of the copy, or of `beside` where the copy has none, and return the JSON that it prints."""
+# One process runs them all: each is a module and its arguments, and prints JSON.
+RUNS = """
+import contextlib, io, json, runpy, sys
+said = []
+for module, *arguments in json.load(sys.stdin):
+    sys.argv = [module, *arguments]
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.suppress(SystemExit):
+        runpy.run_module(module, run_name="__main__")
+    said.append(json.loads(out.getvalue()))
+print(json.dumps(said))
+"""
+
+
+def run(folder: Path, *commands: tuple[str, ...], beside: Path | None = None, **environment: str) -> Any:
+    """Run modules of the copy, or of `beside` where the copy has none, and return the JSON that each prints."""
     path = os.pathsep.join([str(folder), *([str(beside)] if beside else [])])
     own = {"PYTHONPATH": path, "ZOMBIE_STATE_DIR": str(folder / "state"), "HOME": str(folder)}
     done = subprocess.run(
-        [sys.executable, "-P", "-m", *arguments],
+        [sys.executable, "-P", "-c", RUNS],
         cwd=folder,
         env={**os.environ, **own, **environment},
+        input=json.dumps(commands),
         capture_output=True,
         text=True,
         check=False,
@@ -74,7 +88,7 @@ def run(folder: Path, *arguments: str, beside: Path | None = None, **environment
     try:
         return json.loads(done.stdout)
     except ValueError:
-        pytest.fail(f"{arguments}: {done.returncode} {done.stdout[-2000:]} {done.stderr[-2000:]}")
+        pytest.fail(f"{commands}: {done.returncode} {done.stdout[-2000:]} {done.stderr[-2000:]}")
 
 
 @pytest.fixture(scope="module")
@@ -88,18 +102,26 @@ def test_the_page_has_a_file_of_each_kind() -> None:
         assert f"Its line in `{room}`" in PAGE
 
 
-def test_default_check_asks_and_evaluates_them_and_a_case_of_it_can_be_asked_what_if(program: Path) -> None:
-    (node,) = run(program, "bot", "check", "--local", "--samples", "1", "--record", "said", "--json")["nodes"]
+def test_check_card_note_routes_and_doctor_know_them(program: Path) -> None:
+    (program / "inventory.toml").write_text('[nodes.node-1]\naddress = "127.0.0.1"\n')
+    (program / "alert.json").write_text('{"klaxon": "node-1", "id": "W1"}')
+    check, replay, told, checks, said = run(
+        program,
+        ("bot", "check", "--local", "--samples", "1", "--record", "said", "--json"),
+        ("bot", "replay", "said", "--with", "entropy.bits=40", "--json"),
+        ("bot", "route", "explain", "alert.json", "--json"),
+        ("bot", "doctor", "--json"),
+        ("tests.contract.grown",),
+        beside=ROOT,
+        KLAXON_TOKEN="the klaxon's own",
+        ZOMBIE_LISTEN="127.0.0.1:1",
+    )
+    (node,) = check["nodes"]
     assert set(node["readings"]["entropy"]) == {"bits", "is_enough"}
-    told = {out["cause"] for out in (*node["ruled_out"], *node["undecided"])} | {node["cause"]}
-    assert "entropy-starved" in told
-    (case,) = (program / "said").iterdir()
-    (node,) = run(program, "bot", "replay", str(case), "--with", "entropy.bits=40", "--json")["nodes"]
-    assert "40 bits of chance are left" in [seen["says"] for seen in node["evidence"]]
-
-
-def test_card_note_and_simulated_nodes_know_them(program: Path) -> None:
-    said = run(program, "tests.contract.grown", beside=ROOT)
+    causes = {out["cause"] for out in (*node["ruled_out"], *node["undecided"])} | {node["cause"]}
+    assert "entropy-starved" in causes
+    assert (told["alert"]["source"], told["nodes"]) == ("klaxon", ["node-1"])
+    assert "/klaxon is served, for callers with KLAXON_TOKEN" in json.dumps(checks)
     assert said["left_out"] == []
     assert said["healthy"] == "healthy"
     assert said["simulated"] == [256], "on every simulated node"
@@ -107,15 +129,7 @@ def test_card_note_and_simulated_nodes_know_them(program: Path) -> None:
     assert said["card"].startswith("node-1: CRITICAL, entropy-starved (confirmed)")
     assert "entropy: 40 bits of chance are left" in said["note"]
     assert "Give the machine a source of chance" in said["note"]
-
-
-def test_alert_of_the_source_is_routed_and_doctor_has_its_line(program: Path) -> None:
-    (program / "inventory.toml").write_text('[nodes.node-1]\naddress = "127.0.0.1"\n')
-    (program / "alert.json").write_text('{"klaxon": "node-1", "id": "W1"}')
-    told = run(program, "bot", "route", "explain", "alert.json", "--json")
-    assert (told["alert"]["source"], told["nodes"]) == ("klaxon", ["node-1"])
-    checks = run(program, "bot", "doctor", "--json", KLAXON_TOKEN="the klaxon's own", ZOMBIE_LISTEN="127.0.0.1:1")
-    assert "/klaxon is served, for callers with KLAXON_TOKEN" in json.dumps(checks)
+    assert "40 bits of chance are left" in [seen["says"] for seen in replay["nodes"][0]["evidence"]]
 
 
 @pytest.mark.long

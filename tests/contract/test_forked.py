@@ -57,19 +57,25 @@ def start(project: Path, *words: str) -> "subprocess.Popen[str]":
     )
 
 
-def test_every_outcome_is_told_a_death_too_and_what_the_session_started_is_ended(project: Path) -> None:
-    with start(project, "-ra", "--junitxml=report.xml", "test_one.py", "test_two.py", "test_three.py") as run:
+def test_every_outcome_is_told_a_death_and_a_stop_too_and_what_the_session_started_is_ended(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANGS_AFTER", "4")
+    names = [f"test_{name}.py" for name in FILES]
+    with start(project, "-ra", "--junitxml=report.xml", *names) as run:
         said, _ = run.communicate(timeout=120)
     assert run.returncode == 1
-    assert "2 failed, 2 passed, 1 skipped" in said
+    assert "3 failed, 2 passed, 1 skipped" in said
     assert "FAILED test_one.py::test_wrong - assert 1 == 2" in said
     assert "as it was" in said
     assert "FAILED test_two.py::test_dies - the process that ran this test" in said
     assert "and what was left of its file, ended with 7" in said
+    assert "FAILED test_waits.py::test_waits - the process that ran this test" in said
+    assert 'test_waits.py", line 4 in test_waits' in said, "what hangs is named with its stack"
     assert "not here" in said
     assert 1 <= len((project / "ended").read_text()) <= 2  # once in each that used it
     report = (project / "report.xml").read_text()
-    assert 'tests="5"' in report
+    assert 'tests="6"' in report
     assert 'value="a table"' in report
 
 
@@ -87,13 +93,3 @@ def test_interrupt_ends_the_forks_and_what_they_started(project: Path) -> None:
         said, _ = run.communicate(timeout=120)
     assert (run.returncode, "KeyboardInterrupt" in said) == (2, True), said
     assert (project / "ended").exists(), said
-
-
-def test_what_hangs_is_named_with_its_stack_and_the_rest_is_run(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HANGS_AFTER", "2")
-    with start(project, "test_waits.py", "test_three.py") as run:
-        said, _ = run.communicate(timeout=120)
-    assert run.returncode == 1
-    assert "1 failed, 1 passed" in said
-    assert "FAILED test_waits.py::test_waits - the process that ran this test" in said
-    assert 'test_waits.py", line 4 in test_waits' in said

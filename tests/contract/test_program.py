@@ -15,9 +15,7 @@ from tests.program import ROOT, environment, zombie
     [
         (["settings"], ""),
         (["chekc"], ""),
-        (["incidents", "show", "none"], ""),
         (["route", "explain", "-"], '{"version": "4", "receiver": "é"}'),
-        (["replay", "no such file"], ""),
     ],
 )
 def test_it_says_and_ends_as_a_program_that_starts_anew(tmp_path: Path, words: list[str], said: str) -> None:

@@ -24,7 +24,7 @@ FOUNDING = CAPTURES / "cases" / "form-2--leaked-memory-cgroups.jsonl.gz"
 
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(path, id=NAMES[path], marks=[pytest.mark.long] if at % 3 else []) for at, path in enumerate(CASES)],
+    [pytest.param(path, id=NAMES[path], marks=[pytest.mark.long] if at % 9 else []) for at, path in enumerate(CASES)],
 )
 def test_every_change_that_is_told_has_the_outcome_that_is_told(path: Path) -> None:
     case, playbook = load(path), LIBRARY.get("node-health")
@@ -42,7 +42,7 @@ def test_every_change_that_is_told_has_the_outcome_that_is_told(path: Path) -> N
 def test_terminal_tells_the_changes_as_replay_takes_them(run: CommandLine) -> None:
     document = run("why", str(FOUNDING), "--json").json
     assert (document["node"], document["verdict"]["status"]) == ("ray-gpu-1a-0417", "critical")
-    for change in document["changes"]:
+    for change in (*document["changes"][:2], *document["changes"][-2:]):
         changed = (word for text in change["with"] for word in ("--with", text))
         (node,) = run("replay", str(FOUNDING), "--json", *changed).json["nodes"]
         assert {name: node[name] for name in ("status", "cause", "confidence", "plan")} == {
@@ -72,7 +72,7 @@ def test_folder_with_several_cases_is_not_explained(run: CommandLine, tmp_path: 
     assert f"has 2 cases in it.\n        Name a case, such as {tmp_path / 'a.jsonl'}\n" in err
 
 
-@pytest.mark.parametrize("case", ["0123456789", "."])
-def test_what_is_no_case_is_said_with_how_to_make_one(run: CommandLine, case: str) -> None:
-    status, _, err = run("why", case)
-    assert (status, "zombie check NODE --record DIR" in err) == (2, True)
+def test_what_is_no_case_is_said_with_how_to_make_one(run: CommandLine) -> None:
+    for case in ("0123456789", "."):
+        status, _, err = run("why", case)
+        assert (status, "zombie check NODE --record DIR" in err) == (2, True)
