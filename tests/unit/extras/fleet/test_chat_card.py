@@ -63,8 +63,7 @@ def test_labels_with_metacharacters_are_shown_as_they_are_and_call_nobody() -> N
     assert any("<!channel> *now* `id` $(reboot)" in words for words in cells), "as it is, in plain text"
 
 
-@pytest.mark.parametrize("length_of_name", [4, 30, 75, 250])
-@pytest.mark.parametrize("nodes", [1, 21, 40, 5_000])
+@pytest.mark.parametrize(("nodes", "length_of_name"), [(1, 4), (21, 75), (40, 250), (5_000, 30), (5_000, 250)])
 def test_card_of_any_fleet_fits_shows_a_table_and_says_how_many_more(nodes: int, length_of_name: int) -> None:
     words = tuple(f"zone {at} {'x' * 80}" for at in range(300))
     card = draw(report_card(ASK, told(nodes, words, length_of_name), BY, cured=(LEAK,)))
