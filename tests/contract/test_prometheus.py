@@ -125,15 +125,15 @@ async def test_name_that_two_nodes_share_names_neither(prometheus: Prometheus) -
     assert "gateway" not in prometheus.asked[0]["query"]
 
 
-async def test_fifty_nodes_at_once_do_not_flood_it(prometheus: Prometheus) -> None:
-    nodes = [Node(f"n-{number}", f"10.0.1.{number}") for number in range(50)]
+async def test_many_nodes_at_once_do_not_flood_it(prometheus: Prometheus) -> None:
+    nodes = [Node(f"n-{number}", f"10.0.1.{number}") for number in range(15)]
     for node in nodes:
         prometheus.holds("node_cpu_seconds_total", lambda _: 0.99, instance=f"{node.name}:9100", cpu="1")
     past = PrometheusHistory(prometheus.url, nodes, 20.0)
     found = await asyncio.gather(*(past.before(node, UNTIL) for node in nodes))
     await past.close()
-    assert [len(one) for one in found] == [1] * 50
-    assert len(prometheus.asked) == 200
+    assert [len(one) for one in found] == [1] * 15
+    assert len(prometheus.asked) == 60
     assert 2 < prometheus.most_inside <= AT_ONCE
 
 

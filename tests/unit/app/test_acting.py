@@ -37,29 +37,25 @@ def test_key_of_its_own_is_looked_for_beside_the_settings_and_in_the_home(tmp_pa
     assert acting_login(told, {}) == {"key": tmp_path / "act_key"}
 
 
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("no_key", "There is no private key .*no_key"),
-        ("open_key", "is open to others"),
-        ("text", "is not a private key"),
-        ("locked_key", "has a passphrase"),
-    ],
-)
-def test_key_that_cannot_be_used_is_said_at_once(tmp_path: Path, name: str, says: str) -> None:
+def test_key_that_cannot_be_used_is_said_at_once(tmp_path: Path) -> None:
     key(tmp_path / "open_key").chmod(0o644)
     key(tmp_path / "locked_key", "secret")
     (tmp_path / "text").write_text("no key at all")
     (tmp_path / "text").chmod(0o600)
-    with pytest.raises(SettingsError, match=rf"The key of \[ssh.act\] in zombie.toml cannot be used: .*{says}"):
-        acting_login(settings(tmp_path, f'[ssh.act]\nkey = "{name}"\n'), {})
+    for name, says in (
+        ("no_key", "There is no private key .*no_key"),
+        ("open_key", "is open to others"),
+        ("text", "is not a private key"),
+        ("locked_key", "has a passphrase"),
+    ):
+        with pytest.raises(SettingsError, match=rf"The key of \[ssh.act\] in zombie.toml cannot be used: .*{says}"):
+            acting_login(settings(tmp_path, f'[ssh.act]\nkey = "{name}"\n'), {})
 
 
 @pytest.mark.parametrize(
     ("url", "written", "labels", "acts"),
     [
         ("https://slack.com/api/", "", {}, True),
-        ("https://acme.enterprise.slack.com/api/", "", {}, True),
         ("http://127.0.0.1:1/api/", "", {}, False),
         ("https://notslack.com/api/", "", {}, False),
         ("http://127.0.0.1:1/api/", "acting = true", {}, True),

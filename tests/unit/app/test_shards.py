@@ -84,11 +84,10 @@ def answers_of(
     return came
 
 
-@pytest.mark.parametrize("tells_json", [True, False])
-def test_answers_of_processes_beside_are_those_of_this_one(tells_json: bool) -> None:
+def test_answers_of_processes_beside_are_those_of_this_one() -> None:
     looks = (CountSample(NOW - timedelta(hours=6 - at), 10.0 * at) for at in range(6))
     counted = {"leaked-memory-cgroups": tuple(looks)}
-    arguments = Namespace(json=tells_json, no_readings=False, open=False, record=None)
+    arguments = Namespace(json=True, no_readings=False, open=False, record=None)
 
     def evaluated(several: int) -> tuple[dict[str, Any], list[Progress]]:
         heard: list[Progress] = []
@@ -97,8 +96,7 @@ def test_answers_of_processes_beside_are_those_of_this_one(tells_json: bool) -> 
         async def shown(node: Node, looks: EarlierCounts, told: Listener) -> Any:
             await asyncio.sleep(0.1)  # so that all are open at once
             evaluated = await evaluate(node, looks, told)
-            document = json.loads(evaluated.text) if tells_json else {}
-            return os.getpid(), replace(evaluated.verdict, snapshot=None), document
+            return os.getpid(), replace(evaluated.verdict, snapshot=None), json.loads(evaluated.text)
 
         return answers_of(several, shown, counted, heard.append), heard
 
@@ -108,8 +106,7 @@ def test_answers_of_processes_beside_are_those_of_this_one(tells_json: bool) -> 
         assert there[name][1:] == here[name][1:], name
     assert there["no-key"] == "The key is missing. Make it."
     assert len({answer[1].status for name, answer in here.items() if name != "no-key"}) >= 3
-    if tells_json:
-        assert there["node-0"][2]["growth"]["counts"] == "dying memory cgroups"
+    assert there["node-0"][2]["growth"]["counts"] == "dying memory cgroups"
     for kind in (ProbeAnswered, VerdictReached):
         assert sum(isinstance(event, kind) for event in heard_there) == sum(isinstance(e, kind) for e in heard_here) > 5
 

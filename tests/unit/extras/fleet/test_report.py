@@ -34,7 +34,7 @@ def counted(asked: list[Node], answers: list[NodeAnswer], selected: int | None =
     return report(asked, answers, JUDGED, selected=len(asked) if selected is None else selected, seconds=1.0)
 
 
-@pytest.mark.parametrize(("sample", "asked"), [("5%", 100), ("20%", 400), ("60", 60)])
+@pytest.mark.parametrize(("sample", "asked"), [("5%", 100), ("60", 60)])
 def test_planted_prevalence_lies_inside_the_interval_of_a_sample_in_91_of_100_seeds(sample: str, asked: int) -> None:
     fleet = nodes(2_000)
     inside = 0

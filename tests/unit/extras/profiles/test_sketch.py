@@ -21,12 +21,9 @@ from bot.extras.profiles.sketch import MOST_BARS, MOST_SECONDS, Sketch, read_ske
 
 HOSTILE = (
     "<script>alert(1)</script>",
-    "<!channel> <@U0ALICE001>",
-    "*bold* `code` _x_",
-    "\x1b[2J\x1b]0;x\x07",
+    "\x1b[2J\x1b]0;x\x07\x01\x7f\x85",
     "\u202eevil\u2066",
     "a" * 5000,
-    "\x01\x7f\x85",
     "‮ÿ中文🙂",
 )
 SECRET = "AKIA" + "Z7Q3" * 4
