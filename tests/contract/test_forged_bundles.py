@@ -199,14 +199,10 @@ def of_another_program(scene: Scene) -> Bundle:
 
 
 FORGERIES: dict[str, Forgery] = {
-    "an entry dropped": lambda scene: replace(
-        scene.bundle, entries=tuple(row for row in scene.bundle.entries if row.seq != 2)
-    ),
     "an entry dropped, its chain made anew": partial(cut_and_resealed, at=2),
     "the last entry dropped": lambda scene: replace(scene.bundle, entries=scene.bundle.entries[:-1]),
     "two entries in another order": reordered,
     "readings of another incident": readings_of_another,
-    "readings changed": readings_changed,
     "readings left out": lambda scene: replace(scene.bundle, case=None),
     "house left out": lambda scene: with_house(scene.bundle, ()),
     "house cut in front": without_beginning,
@@ -232,7 +228,6 @@ FORGERIES: dict[str, Forgery] = {
     "noted after the head": noted_after_the_head,
     "a yes by nobody": lambda scene: all_anew(scene, by=""),
     "another program's": of_another_program,
-    "another report": lambda scene: replace(scene.bundle, report="Nothing was wrong."),
     "another head": lambda scene: replace(scene.bundle, head=replace(scene.bundle.head, cause="cpu-steal")),
 }
 

@@ -24,7 +24,7 @@ from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import WaveState
 from bot.ledger import Database, Ledger, ReadingStore
 from bot.ledger.append_only import TRIGGERS
-from bot.ledger.entries import append_entry, chained_entry, database_time, insert_entry
+from bot.ledger.entries import chained_entry, insert_entry
 from bot.ledger.incidents import write_incident_row
 from tests.record.audits import audit
 from tests.record.incidents import ASKER, OPENING
@@ -71,16 +71,6 @@ def test_incidents_older_than_anchors_are_listed_once_and_none_can_be_added_to_t
         write_incident_row(connection, fold((entry,)))
     (broken,) = audit(older).broken
     assert str(broken).endswith("entry 1 of forged0000, AlertReceived, is missing: it is not anchored")
-
-
-def test_list_of_older_incidents_takes_no_other_also_at_once(older: Database) -> None:
-    with older.writing() as connection:
-        entry = chained_entry("forged0000", Head(), "2019-01-01T00:00:00.000Z", OPENING, ASKER)
-        insert_entry(connection, entry)
-        write_incident_row(connection, fold((entry,)))
-        later = OlderNoted({"forged0000": f"1:{entry.hash}"})
-        append_entry(connection, HOUSE, None, later, "bot", database_time(connection))
-    assert "lists older streams, after that list had ended" in str(audit(older).broken[0])
 
 
 def test_older_incident_may_go_on_but_is_what_it_was(older: Database) -> None:

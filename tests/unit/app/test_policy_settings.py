@@ -31,7 +31,6 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     ("policy", "event", "says"),
     [
         (Policy(), "acting_off", "nobody may approve"),
-        (Policy(acting=True, units=UNITS), "acting_off", "nobody may approve"),
         (Policy(acting=False, approvers=frozenset({"slack:U1"}), units=UNITS), "acting_off", "acting is off"),
         (Policy(acting=True, approvers=frozenset({"slack:U1"})), "acting_off", "names no unit"),
         (Policy(acting=True, approvers=frozenset({"slack:U1"}), units=UNITS), "acting_on", "ecs.service"),

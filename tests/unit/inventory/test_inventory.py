@@ -83,10 +83,8 @@ def test_timeout_may_be_bare_seconds(tmp_path: Path) -> None:
     [
         ("node-132", "Did you mean node-123?"),
         ("NODE-123", "Did you mean node-123?"),
-        ("123", "Did you mean node-123?"),
         ("gpu-1", "Did you mean gpu-1.example.org?"),
         ("localhost", "It has 2 nodes; none is near."),
-        ("example.com", "Did you mean gpu-1.example.org?"),
     ],
 )
 def test_unknown_name_lists_near_ones_and_finds_nothing(tmp_path: Path, asked: str, says: str) -> None:
@@ -106,17 +104,11 @@ def test_empty_inventory_says_how_to_add_the_node(tmp_path: Path) -> None:
     [
         "",
         "-oProxyCommand=id",
-        "a b",
         "a\n",
         "../etc",
-        "a;b",
         "$(id)",
-        "a\0",
         "ünï",
         "a" * 254,
-        "::1",
-        "root@a",
-        "*",
         "‮a",
     ],
 )
@@ -144,27 +136,15 @@ def _node() -> Node:
     ("text", "says"),
     [
         ("[ssh]\nprot = 22\n", 'inventory.toml:2: unknown key "prot" in [ssh]. Did you mean port?'),
-        ("\n[sssh]\n", 'inventory.toml:2: unknown key "sssh". Did you mean ssh?'),
         ("[nodes.a]\nadress = 'x'\n", 'inventory.toml:2: unknown key "adress" in [nodes.a]. Did you mean address?'),
-        ("[nodes.a]\nport = 0\n", "inventory.toml:2: nodes.a.port is 0; it should be from 1 to 65535"),
         ("[nodes.a]\nport = 70000\n", "inventory.toml:2: nodes.a.port is 70000; it should be from 1 to 65535"),
         (
             "[nodes.a]\nport = '22'\n",
             "inventory.toml:2: nodes.a.port is text; it should be a whole number without quotes",
         ),
         (
-            "[nodes.a]\nport = true\n",
-            "inventory.toml:2: nodes.a.port is true; it should be a whole number without quotes",
-        ),
-        ("[nodes.a]\naddress = 1\n", 'inventory.toml:2: nodes.a.address is a number; it should be text: address = "…"'),
-        ("[nodes.a]\naddress = ''\n", "inventory.toml:2: nodes.a.address is empty"),
-        (
             "[nodes.a]\naddress = 'root@h'\n",
             'inventory.toml:2: nodes.a.address holds a user; write address = "h" and user = "root"',
-        ),
-        (
-            "[nodes.a]\naddress = 'h:2222'\n",
-            'inventory.toml:2: nodes.a.address holds a port; write address = "h" and port = 2222',
         ),
         (
             "[nodes.a]\naddress = '[::1]:2222'\n",
@@ -179,33 +159,18 @@ def _node() -> Node:
             "[ssh]\nconnect_timeout = 'soon'\n",
             'inventory.toml:2: ssh.connect_timeout is "soon"; a duration is written like "5s", "250ms", "15m" or "2h"',
         ),
-        (
-            "[ssh]\nconnect_timeout = 0\n",
-            'inventory.toml:2: ssh.connect_timeout should be more than 0 and at most "5m"',
-        ),
-        (
-            "[ssh]\nconnect_timeout = nan\n",
-            'inventory.toml:2: ssh.connect_timeout is a number; a duration is written like "5s"',
-        ),
         ("[ssh]\nkey = '~other/id'\n", "inventory.toml:2: ssh.key starts with another user's ~; write the whole path"),
         ("[ssh]\nkey = 'a\\u0000'\n".replace("'", '"'), "inventory.toml:2: ssh.key holds control characters"),
         ("[nodes.a.b.c]\n", 'inventory.toml:1: a name with dots needs quotes: [nodes."a.b.c"]'),
-        ("[nodes.'a b']\n", 'inventory.toml:1: "a b" is not a node name'),
         ("[nodes.-a]\n", 'inventory.toml:1: "-a" is not a node name'),
         ("[nodes]\na = 'x'\n", "inventory.toml:2: nodes.a is text; it should be a table: [nodes.a]"),
-        ("nodes = []\n", "inventory.toml:1: nodes is a list; it should be a table: [nodes]"),
-        ("[nodes.a.labels]\nx = 1\n", "inventory.toml:2: nodes.a.labels.x is a number; it should be text"),
         (
             "[nodes.a.labels]\nkubernetes_node = '../pods'\n",
             'inventory.toml:2: nodes.a.labels.kubernetes_node is "../pods", not a node\'s name in Kubernetes',
         ),
-        ("[ssh\n", "inventory.toml:1: not TOML: Expected ']' at the end of a table declaration"),
-        ("[ssh]\nport = 22\nport = 23\n", "inventory.toml:3: not TOML: Cannot overwrite a value"),
-        ("[nodes.a]\n[nodes.a]\n", "inventory.toml:2: not TOML: Cannot declare ('nodes', 'a') twice"),
         ("a = " + "[" * 10_000, "inventory.toml: arrays or tables are nested too deeply"),
         ("[ssh]\n" + "a." * 20_000 + "a = 1", "inventory.toml:2: a key has more than a hundred parts"),
         ("[ssh]\nport = " + "9" * 10_000, "inventory.toml: not TOML: Exceeds the limit"),
-        ("x = '\x00'", "inventory.toml:1: not TOML: Found invalid character"),
     ],
 )
 def test_fault_is_told_with_its_line_and_what_would_be_right(tmp_path: Path, text: str, says: str) -> None:

@@ -57,11 +57,6 @@ def test_without_a_lab_everything_says_how_to_start_one(tmp_path: Path) -> None:
     assert lab.down() == 0
 
 
-def test_node_is_read_back_as_it_was_written(tmp_path: Path) -> None:
-    node = a_node(tmp_path)
-    assert a_lab(tmp_path).node("lab-1") == node
-
-
 def test_unknown_node_is_told_with_near_ones(tmp_path: Path) -> None:
     a_node(tmp_path)
     with pytest.raises(UnknownNode) as caught:

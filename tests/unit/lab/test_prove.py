@@ -153,8 +153,6 @@ def test_cause_without_a_cure_is_proven_by_the_faults_undo(tmp_path: Path) -> No
         [WELL, *[verdict("critical", LEAK.cause, ["disable_unit"])] * 2],  # another plan
         [WELL, *[verdict("critical", LEAK.cause, LEAK.plan, "likely")] * 2],  # less sure
         [WELL, LEAKS, *[verdict("critical", LEAK.cause)] * 2],  # not once more, with an incident
-        [WELL, WELL, WELL],  # not seen at all
-        [{**WELL, "unread": [{"probe": "units"}]}] * 2,  # not everything was read
     ],
 )
 def test_wrong_verdict_is_no_row(tmp_path: Path, verdicts: list[dict[str, Any]]) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -11,7 +10,7 @@ from bot.demo.fleet_other_faults import FAST_LEAK, QUIET_ZOMBIES
 from bot.demo.machine import cpu, kernel_log, network, proc_files, systemd
 from bot.demo.machine.answers import tool
 from bot.demo.machine.command import Answer, Asked
-from bot.demo.machine.state import Nic, Resets, State, Unit
+from bot.demo.machine.state import Nic, State, Unit
 from bot.probes import PROBES
 from tests.unit.demo.machine.moments import moment
 
@@ -69,11 +68,6 @@ def test_tail_prints_headings_and_complains_about_what_it_cannot_open() -> None:
     uptime = f"==> /proc/uptime <==\n{NOW.uptime:.2f} {NOW.uptime * 67.2:.2f}\n"
     assert text == f"{uptime}\n==> /proc/sys/kernel/printk <==\n4\t4\t1\t7\n\n{uptime}"
     assert complaints == "tail: cannot open '/d' for reading: No such file or directory\n"
-
-
-def test_boot_id_changes_with_the_boot_and_the_node() -> None:
-    boots = [replace(AUTO_RESTART, generation=number) for number in (0, 1)] + [QUIET_ZOMBIES]
-    assert len({state.boot_id for state in boots}) == 3
 
 
 # --- CPU
@@ -161,11 +155,6 @@ def test_log_lines_are_the_drivers_own_wording_and_in_order_of_time() -> None:
     ) in texts
     assert times == sorted(times)
     assert times[-1] <= NOW.uptime
-
-
-def test_resets_begin_when_they_should() -> None:
-    resets = Resets(queue=1, first=100.0, every=50.0)
-    assert [resets.times(uptime) for uptime in (10.0, 99.0, 100.0, 210.0)] == [(), (), (100.0,), (100.0, 150.0, 200.0)]
 
 
 def test_look_names_driver_version_and_bus() -> None:
@@ -266,12 +255,3 @@ def test_failed_units_are_listed_with_their_state() -> None:
     assert [row.split() for row in rows] == [
         ["ecs.service", "loaded", "failed", "failed", *ecs(STOPPED).description.split()]
     ]
-
-
-@pytest.mark.parametrize(("usec", "text"), [(100_000, "100ms"), (10_000_000, "10s"), (90_500_000, "1min 30s 500ms")])
-def test_spans_are_printed_as_systemd_prints_them(usec: int, text: str) -> None:
-    assert systemd.span(usec) == text
-
-
-def test_alias_finds_its_unit() -> None:
-    assert AUTO_RESTART.unit("sshd.service") is AUTO_RESTART.unit("ssh.service") is not None

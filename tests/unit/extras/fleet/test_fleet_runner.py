@@ -38,11 +38,8 @@ def desk(role: str | None) -> FleetRunner:
     [
         ("gpu", "role=gpu"),
         (None, "*"),
-        ("", "*"),
         ("control-plane,worker", "*"),  # as Kubernetes names several
-        ("ml infra (gpu)", "*"),
         ("$(reboot)", "*"),
-        ("<!channel>", "*"),
         ("a=b", "*"),
     ],
 )

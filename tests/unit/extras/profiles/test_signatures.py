@@ -16,7 +16,6 @@ from tests.unit.extras.profiles.making import event, profile
     ("frames", "name", "points_at"),
     [
         (["mem_cgroup_nr_lru_pages"], "memcg-walk", "leaked-memory-cgroups"),
-        (["mem_cgroup_node_nr_lru_pages.constprop.0"], "memcg-walk", "leaked-memory-cgroups"),
         (["find_next_bit", "cpumask_next", "memcg_numa_stat_show"], "memcg-walk", "leaked-memory-cgroups"),
         (["cgroup_rstat_flush_locked", "memcg_numa_stat_show"], "rstat-flush", ""),
         (
@@ -24,10 +23,7 @@ from tests.unit.extras.profiles.making import event, profile
             "lock-wait",
             "memory-reclaim",
         ),
-        (["native_queued_spin_lock_slowpath", "cgroup_rstat_flush"], "lock-wait", ""),
         (["isolate_migratepages_block"], "compaction", "memory-reclaim"),
-        (["__d_lookup_rcu"], "dentries", ""),
-        (["pvclock_clocksource_read"], "slow-clock", "clock-unsynced"),
         (["net_rx_action"], "packets", "softirq-storm"),
         (["io_serial_in", "wait_for_xmitr"], "console", "serial-console-printk"),
     ],

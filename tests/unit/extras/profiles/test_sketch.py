@@ -101,16 +101,12 @@ def test_secrets_in_names_are_taken_out() -> None:
     "change",
     [
         {"bars": [{"depth": 99, "at": 0, "wide": 1, "name": "x"}]},
-        {"bars": [{"depth": 0, "at": -1, "wide": 1, "name": "x"}]},
         {"bars": [{"depth": 0, "at": 0, "wide": 0, "name": "x"}]},
         {"bars": [{"depth": 0, "at": 0, "wide": 1, "name": "x"}] * (MOST_BARS + 1)},
         {"seconds": [[1, 2]]},
-        {"seconds": [[0] * 50] * (MOST_SECONDS + 1)},
         {"seconds": [[-1] * 50]},
         {"node": 5},
-        {"bars": None},
     ],
-    ids=range(9),
 )
 def test_what_is_no_sketch_is_refused(change: dict[str, object]) -> None:
     good = to_json_types(drawn(1, [event(1, "a", 1 + at / 49, "f") for at in range(9)]))
