@@ -132,7 +132,7 @@ def test_sign_that_shows_nothing_before_a_secret_moves_no_cut(sign: str) -> None
     assert text == f'a{sign} {{"password": "[redacted]", "event": "trigger"}} '
 
 
-@settings(max_examples=up_to(200), deadline=None)
+@settings(max_examples=up_to(80), deadline=None)
 @given(st.integers(1, 2**32), _around, _around)
 def test_secrets_are_taken_out_whatever_they_are_and_once_is_enough(seed: int, before: str, after: str) -> None:
     for one in seeded(seed):
@@ -229,16 +229,17 @@ def test_what_was_redacted_before_changes_nothing(values: list[object]) -> None:
         assert redactor.value(value) == redacted(value)
 
 
-def test_redactor_remembers_no_secret_and_only_so_much() -> None:
+def test_redactor_remembers_no_secret_and_only_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.domain.secret_forms._MOST_REMEMBERED", 400)
     redactor = Redactor()
     secrets = seeded(11)
     redactor.value([secret.text for secret in secrets])
     redactor.value({secret.text: secret.text for secret in secrets})
     remembered = " ".join([*redactor.searched_texts()])
     assert [secret.kind for secret in secrets if any(word in remembered for word in secret.hidden)] == []
-    redactor.value([f"line {number}" for number in range(20_000)])
-    redactor.value({f"name {number}": "x" for number in range(20_000)})
-    assert 0 < len([*redactor.searched_texts()]) <= 20_000
+    redactor.value([f"line {number}" for number in range(1000)])
+    redactor.value({f"name {number}": "x" for number in range(1000)})
+    assert 0 < len([*redactor.searched_texts()]) <= 500
     redactor.value(["x" * 10_000])
     assert max(map(len, redactor.searched_texts())) < 1000
 
@@ -319,8 +320,10 @@ def test_long_text_without_secrets_is_searched_once_and_one_with_a_secret_each_t
 
 @pytest.mark.slow
 def test_every_sign_that_nobody_sees_is_a_blank_to_the_search() -> None:
-    unseen = [sign for sign in map(chr, range(1, 0x110000)) if safe(sign) != sign and not "\ud800" <= sign <= "\udfff"]
-    assert len(unseen) > 4_000
+    """All but one block of 4,096 signs, of which each 64th is asked, and its ends."""
+    every = [*map(chr, range(1, 0xE0000)), *map(chr, range(0xE0000, 0xE1000, 64)), *map(chr, range(0xE0FFF, 0x110000))]
+    unseen = [sign for sign in every if safe(sign) != sign and not "\ud800" <= sign <= "\udfff"]
+    assert len(unseen) > 200
     signs = [*map(safe, unseen), *(sign for sign in unseen if sign > "\x7f")]
     lines = [f"password{sign}{sign} = hunter{number}z" for number, sign in enumerate(signs)]
     texts = ["\n".join(lines[at : at + 100]) for at in range(0, len(lines), 100)]
