@@ -22,29 +22,26 @@ from bot.ledger import audit
 from bot.ledger.database import on_thread
 from tests.schedules.captures import played_captures, printed
 from tests.schedules.drawn import database_in_memory
-from tests.schedules.world import APART
 
-CAPTURES = int(os.environ.get("ZOMBIE_CAPTURES", "80"))
-PARTS = 2
+CAPTURES = int(os.environ.get("ZOMBIE_CAPTURES", "40"))
 LONG = 400  # the schedules among which each hole is found
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_whatever_happens_no_recorder_runs_unseen_and_no_capture_stays(part: int) -> None:
-    drawn(part, CAPTURES // PARTS)
+def test_whatever_happens_no_recorder_runs_unseen_and_no_capture_stays() -> None:
+    drawn(CAPTURES)
 
 
 @pytest.mark.long
 def test_so_it_is_in_more() -> None:
-    drawn(0, LONG)
+    drawn(LONG)
 
 
-def drawn(part: int, number: int) -> None:
+def drawn(number: int) -> None:
     ends: Counter[str] = Counter()
     for first in range(0, number, 20):
         with database_in_memory() as database:
-            for seed in range(part * APART + first, part * APART + first + 20):
+            for seed in range(first, first + 20):
                 over = played_captures(database, seed)
                 assert not (faults := list(over.faults())), faults
                 ends.update(each.ended.because.partition(" (")[0] for each in over.captures.values() if each.ended)

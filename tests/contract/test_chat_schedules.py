@@ -32,7 +32,7 @@ def test_what_people_do_decides_once_and_is_shown(chat: type[Seat]) -> None:
 @CHATS
 @pytest.mark.parametrize("part", range(2))
 def test_so_it_is_in_more(chat: type[Seat], part: int) -> None:
-    for seed in range(chat.usual + part, 8 * chat.usual, 2):
+    for seed in range(chat.usual + part, chat.long, 2):
         _end(chat, seed)
 
 

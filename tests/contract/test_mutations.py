@@ -11,8 +11,8 @@ from tests.schedules.mutations import MUTATIONS, Mutation
 from tests.schedules.schedule import played
 from tests.schedules.world import APART
 
-# The schedules that `test_fault_schedules.py` draws each time: there they find nothing.
-SEEDS = [part * APART + number for number in range(USUAL // USUAL_PARTS) for part in range(USUAL_PARTS)]
+# The schedules that `test_fault_schedules.py` draws each time, and as many more of the long ones: there they find nothing.
+SEEDS = [part * APART + number for number in range(2 * USUAL // USUAL_PARTS) for part in range(USUAL_PARTS)]
 
 
 @pytest.mark.long
@@ -33,6 +33,6 @@ def test_hole_of_a_chat_is_found_by_its_schedules(
     monkeypatch: pytest.MonkeyPatch, chat: type[Seat], mutation: Mutation
 ) -> None:
     mutation.put_back(monkeypatch)
-    seeds = range(8 * chat.usual)  # as the long schedules draw: which of them sees a hole moves with every new boundary
+    seeds = range(chat.long)  # as the long schedules draw: which of them sees a hole moves with every new boundary
     found = (fault for seed in seeds for fault in play(seed, chat)[1])
     assert any(mutation.found in fault for fault in found), f"{len(seeds)} schedules do not see it"

@@ -105,7 +105,7 @@ class Seat:
 
     kind = tenant = channel = group = ""
     ids: Mapping[str, str]
-    usual = 0  # schedules that are drawn at each run of the tests
+    usual = long = 0  # schedules that are drawn at each run of the tests, and in the long one
     lies: Sequence[str]  # what can be wrong with a dialog that is sent
 
     def take_place(self, world: ChatWorld, programs: Callable[[], list[Program]]) -> None:
@@ -138,7 +138,7 @@ class ScheduledTeams(Seat, SimulatedTeams):
     """Teams, which delivers everything until somebody answers, and some of it again, under another id."""
 
     kind, tenant, channel, group, ids = "teams", TENANT, ONCALL, f"teams:{APPROVERS}", IDS
-    usual = 45
+    usual, long = 20, 360
 
     def __init__(self, world: ChatWorld, programs: Callable[[], list[Program]]) -> None:
         super().__init__("http://127.0.0.1:1")

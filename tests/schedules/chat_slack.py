@@ -97,7 +97,7 @@ class ScheduledSlack(Seat, Posted):
     """A workspace with a channel, whose clicks and dialogs are delivered once or more, to any of the programs."""
 
     kind, tenant, channel, group, ids = "slack", TEAM, CHANNEL, f"slack:{GROUP}", IDS
-    usual = 20
+    usual, long = 14, 160
     lies = ("signed by another", "long ago", "of another person", "changed", "of another workspace")
 
     def __init__(self, world: ChatWorld, programs: Callable[[], list[Program]]) -> None:

@@ -14,7 +14,7 @@ from tests.record.ledgers import ledger_in
 from tests.schedules.schedule import played
 from tests.schedules.world import APART
 
-USUAL, USUAL_PARTS = 200, 2  # what is drawn at each run of the tests
+USUAL, USUAL_PARTS = 100, 2  # what is drawn at each run of the tests
 
 
 @contextlib.contextmanager
