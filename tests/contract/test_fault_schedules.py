@@ -1,8 +1,8 @@
 """Whatever dies, freezes, breaks or comes twice: one reboot at most, every incident has an end, the record is whole.
 
 A twentieth of them is drawn each time: each of the mended holes that `test_mutations.py` puts back is found by one of
-those. The others are drawn by `./zombie test long`, and 10,000 in all by `./zombie test all`. Set ZOMBIE_SCHEDULES to draw another
-number each time.
+those. The others are drawn by `./zombie test long`, and 10,000 in all by `./zombie test all`. Set ZOMBIE_SCHEDULES to
+draw another number each time.
 """
 
 import os

@@ -11,7 +11,7 @@ from tests.schedules.mutations import MUTATIONS, Mutation
 from tests.schedules.schedule import played
 from tests.schedules.world import APART
 
-# The schedules that `test_fault_schedules.py` draws each time, and as many more of the long ones: there they find nothing.
+# The schedules that `test_fault_schedules.py` draws each time, and as many more: there they find nothing.
 SEEDS = [part * APART + number for number in range(2 * USUAL // USUAL_PARTS) for part in range(USUAL_PARTS)]
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 
 from bot.actions import ACTIONS
@@ -142,7 +143,7 @@ class DrainStage:
     machine: Machine
     kubeconfig: Path
     since: dict[str, timedelta]
-    draining: DrainSettings = DrainSettings("", "prod", timedelta(minutes=10))
+    draining: DrainSettings = DrainSettings("", "prod", timedelta(minutes=4))
     node: Node = Node("n1", "10.0.0.7", 22, labels=LABELS)
     remedy: tuple[Step, ...] = (Step("reboot"),)
     cured: bool = True  # by its reboot, or by its unit's end
@@ -179,8 +180,10 @@ class DrainStage:
     async def diagnose(self, node: Node, playbook: str) -> Verdict:
         return self.verdict()
 
-    async def proposed(self) -> IncidentEvent | None:
-        """Put the incident on record, and return what became of its plan."""
+    async def proposed(self, *pods: DemoPod, cordoned: bool = False) -> IncidentEvent | None:
+        """Put the incident on record, of a node with these pods, and return what became of its plan."""
+        self.cluster.pods.extend(pods)
+        self.cluster.nodes[NAME].unschedulable = cordoned or self.cluster.nodes[NAME].unschedulable
         alert = Alert("terminal", "group", "terminal:asker")
         verdict = self.verdict()
         await self.ledger.append("one", 0, AlertReceived(alert, "n1", "group", PLAYBOOK.name), "terminal:asker")
@@ -189,6 +192,10 @@ class DrainStage:
         if offered is not None:
             await self.ledger.append("one", 2, offered, BOT)
         return offered
+
+    async def approved(self, *pods: DemoPod, cordoned: bool = False) -> None:
+        await self.proposed(*pods, cordoned=cordoned)
+        await self.approve()
 
     async def approve(self) -> Incident:
         return await self.responder().decide("one", Approval("terminal:ann", "it is stuck"))
@@ -210,10 +217,17 @@ class DrainStage:
         )
         return Remediation(self.record, stepping, Always(self.node), self.diagnose)
 
-    async def run(self, runner: Remediation, until: Callable[[Incident], bool] = lambda one: False) -> Incident:
+    @cached_property
+    def program(self) -> Remediation:
+        """The one that carries it on where the test names none."""
+        return self.runner()
+
+    async def run(
+        self, runner: Remediation | None = None, until: Callable[[Incident], bool] = lambda one: False
+    ) -> Incident:
         """Carry it on by one runner, until it has ended or something is so."""
         for _ in range(2000):
-            again = await runner.advance("one")
+            again = await (runner or self.program).advance("one")
             incident = await self.told()
             if again is None or until(incident):
                 return incident
@@ -231,7 +245,7 @@ class DrainStage:
 
 
 @asynccontextmanager
-async def drain_stage(folder: Path, pods: Sequence[DemoPod], cordoned: bool = False) -> AsyncIterator[DrainStage]:
+async def drain_stage(folder: Path) -> AsyncIterator[DrainStage]:
     """Run one for the length of a block."""
     since = {"began": timedelta(0)}
 
@@ -239,8 +253,8 @@ async def drain_stage(folder: Path, pods: Sequence[DemoPod], cordoned: bool = Fa
         return since["began"].total_seconds()
 
     machine = Machine(seconds)
-    node = DemoNode(NAME, machine.in_cluster, lambda: seconds() >= machine.ready_at, cordoned)
-    cluster = Cluster.of([node], pods, seconds)
+    node = DemoNode(NAME, machine.in_cluster, lambda: seconds() >= machine.ready_at)
+    cluster = Cluster.of([node], [], seconds)
     kubeconfig = folder / "kubeconfig"
     with ledger_in(folder) as database:
         ledger = Ledger(database, lambda: BEGAN_AT + since["began"])

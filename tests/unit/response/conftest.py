@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from bot.domain.errors import Refused
 from bot.ledger import Ledger
 from tests.alerts.intake import Stage as IntakeStage
+from tests.nodes.draining import DrainStage, drain_stage
 from tests.schedules.drawn import database_in_memory
 from tests.schedules.stage import POLICY, Stage
 from tests.schedules.world import World
@@ -43,6 +45,13 @@ def stage() -> Iterator[Stage]:
         world = Quiet()
         stage = Stage.set(world, Ledger(database, world.record), {"n1": "cured"}, POLICY, breaks=0)
         stage.propose("one", "n1")
+        yield stage
+
+
+@pytest.fixture
+async def here(tmp_path: Path) -> AsyncIterator[DrainStage]:
+    """One node of a cluster, sick, and its incident `one`, which is to be proposed."""
+    async with drain_stage(tmp_path) as stage:
         yield stage
 
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from bot.actions import ACTIONS
 from bot.actions.cluster_node import UNSCHEDULABLE
 from bot.causes import CAUSES
-from bot.demo.cluster.pod import DemoPod
 from bot.domain.action import Step
 from bot.domain.errors import NothingToUndo
 from bot.domain.events import Escalated, PlanProposed, PlanWithheld, Resolved, StepFailed, StepSkipped, StepVerified
@@ -24,136 +20,114 @@ from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.proposal import Proposer
 from bot.view.plan_words import PlanWords
 from tests.directories import Always
-from tests.nodes.draining import NAME, PLAYBOOK, POLICY, DrainStage, drain_stage, worker
+from tests.nodes.draining import NAME, PLAYBOOK, POLICY, DrainStage, worker
 
 CORDON = f'PATCH /api/v1/nodes/{NAME} {{"spec":{{"unschedulable":true}}}}'
 WHERE = {"node": NAME, "of_cluster": "prod"}
 
 
-@asynccontextmanager
-async def sick(folder: Path, *pods: DemoPod, cordoned: bool = False) -> AsyncIterator[DrainStage]:
+@pytest.fixture
+def here(here: DrainStage) -> DrainStage:
     """A node whose cause offers a cordon and nothing else."""
-    async with drain_stage(folder, pods or (worker(),), cordoned) as here:
-        here.remedy = (Step("cordon"),)
-        yield here
+    here.remedy = (Step("cordon"),)
+    return here
 
 
 def undoing(here: DrainStage) -> UndoProposer:
     return UndoProposer(POLICY, here.ledger, here.reach(), Always(here.node))
 
 
-async def test_node_takes_no_new_pods_keeps_its_own_and_is_handed_to_a_person(tmp_path: Path) -> None:
-    async with sick(tmp_path) as here:
-        proposal = await here.proposed()
-        assert isinstance(proposal, PlanProposed)
-        (step,) = proposal.plan.steps
-        assert (step.action, dict(step.args), step.commands) == ("cordon", WHERE, (CORDON,))
-        assert "cures nothing" in proposal.plan.notes[0]
-        await here.approve()
-        done = await here.run(here.runner())
-        assert isinstance(done.steps[0].outcome, StepVerified)
-        assert (here.calls("PATCH"), here.cluster.evicted, here.machine.rebooted) == ([CORDON], [], [])
-        assert isinstance(done.ending, Escalated), "it is still sick, and resolved would say otherwise"
-        assert f"Carried out, but no cure: Cordon {NAME}" in done.ending.because
-        assert "lockup has to be ended by a person" in done.ending.because
-        assert done.ending.try_next.endswith("Afterwards: zombie undo one")
+async def test_node_takes_no_new_pods_keeps_its_own_and_is_handed_to_a_person(here: DrainStage) -> None:
+    proposal = await here.proposed(worker())
+    assert isinstance(proposal, PlanProposed)
+    (step,) = proposal.plan.steps
+    assert (step.action, dict(step.args), step.commands) == ("cordon", WHERE, (CORDON,))
+    assert "cures nothing" in proposal.plan.notes[0]
+    await here.approve()
+    done = await here.run()
+    assert isinstance(done.steps[0].outcome, StepVerified)
+    assert (here.calls("PATCH"), here.cluster.evicted, here.machine.rebooted) == ([CORDON], [], [])
+    assert isinstance(done.ending, Escalated), "it is still here, and resolved would say otherwise"
+    assert f"Carried out, but no cure: Cordon {NAME}" in done.ending.because
+    assert "lockup has to be ended by a person" in done.ending.because
+    assert done.ending.try_next.endswith("Afterwards: zombie undo one")
 
 
-async def test_undo_opens_what_it_cordoned_and_only_that(tmp_path: Path) -> None:
-    async with sick(tmp_path) as here:
-        await here.proposed()
-        await here.approve()
-        done = await here.run(here.runner())
-        undo = await undoing(here).propose(done, Approval("terminal:bob", "the card was replaced"))
-        assert undo.proposal is not None
-        (step,) = undo.proposal.plan.steps
-        assert (step.action, dict(step.args)) == ("uncordon", WHERE)
-        assert here.cluster.nodes[NAME].unschedulable, "nothing is done before somebody says yes"
-        await here.responder().decide(undo.id, Approval("terminal:ann", "open it"))
-        runner = here.runner()
-        while (again := await runner.advance(undo.id)) is not None:
-            here.since["began"] += again.after
-        assert isinstance((await here.record.find(undo.id)).ending, Resolved)
-        assert here.cluster.patched == [f"{NAME} unschedulable=True", f"{NAME} unschedulable=None"]
+async def test_undo_opens_what_it_cordoned_and_only_that(here: DrainStage) -> None:
+    await here.approved(worker())
+    done = await here.run(here.runner())
+    undo = await undoing(here).propose(done, Approval("terminal:bob", "the card was replaced"))
+    assert undo.proposal is not None
+    (step,) = undo.proposal.plan.steps
+    assert (step.action, dict(step.args)) == ("uncordon", WHERE)
+    assert here.cluster.nodes[NAME].unschedulable, "nothing is done before somebody says yes"
+    await here.responder().decide(undo.id, Approval("terminal:ann", "open it"))
+    runner = here.runner()
+    while (again := await runner.advance(undo.id)) is not None:
+        here.since["began"] += again.after
+    assert isinstance((await here.record.find(undo.id)).ending, Resolved)
+    assert here.cluster.patched == [f"{NAME} unschedulable=True", f"{NAME} unschedulable=None"]
 
 
-async def test_undo_leaves_what_somebody_else_cordoned_after_the_bot_could_not(tmp_path: Path) -> None:
-    async with sick(tmp_path) as here:
-        await here.proposed()
-        await here.approve()
-        here.cluster.rights -= {("patch", "nodes")}
-        done = await here.run(here.runner())
-        assert isinstance(done.steps[0].outcome, StepFailed)
-        here.cluster.nodes[NAME].unschedulable = True
-        assert not PlanWords(ACTIONS).undo(done).steps
-        with pytest.raises(NothingToUndo):
-            await undoing(here).propose(done, Approval("terminal:bob", "clean up"))
+async def test_undo_leaves_what_somebody_else_cordoned_after_the_bot_could_not(here: DrainStage) -> None:
+    await here.approved(worker())
+    here.cluster.rights -= {("patch", "nodes")}
+    done = await here.run()
+    assert isinstance(done.steps[0].outcome, StepFailed)
+    here.cluster.nodes[NAME].unschedulable = True
+    assert not PlanWords(ACTIONS).undo(done).steps
+    with pytest.raises(NothingToUndo):
+        await undoing(here).propose(done, Approval("terminal:bob", "clean up"))
 
 
-async def test_node_that_somebody_else_cordoned_is_not_offered_and_never_opened(tmp_path: Path) -> None:
-    async with sick(tmp_path, cordoned=True) as here:
-        withheld = await here.proposed()
-        assert isinstance(withheld, PlanWithheld)
-        assert withheld.because.endswith("is cordoned already: nothing is left to do.")
-    (tmp_path / "later").mkdir()
-    async with sick(tmp_path / "later") as here:
-        await here.proposed()
-        await here.approve()
-        here.cluster.nodes[NAME].unschedulable = True  # somebody was faster
-        done = await here.run(here.runner())
-        assert isinstance(done.steps[0].outcome, StepSkipped)
-        assert here.cluster.patched == []
-        assert isinstance(done.ending, Escalated)
-        assert f"Nothing was done, and no cure: Cordon {NAME}: that is so already; " in done.ending.because
-        assert "zombie undo" not in done.ending.try_next
-        with pytest.raises(NothingToUndo):
-            await undoing(here).propose(done, Approval("terminal:bob", "open it"))
+async def test_node_that_somebody_else_cordoned_is_not_offered(here: DrainStage) -> None:
+    withheld = await here.proposed(worker(), cordoned=True)
+    assert isinstance(withheld, PlanWithheld)
+    assert withheld.because.endswith("is cordoned already: nothing is left to do.")
+
+
+async def test_node_that_somebody_cordoned_since_is_never_opened(here: DrainStage) -> None:
+    await here.approved(worker())
+    here.cluster.nodes[NAME].unschedulable = True
+    done = await here.run()
+    assert isinstance(done.steps[0].outcome, StepSkipped)
+    assert here.cluster.patched == []
+    assert isinstance(done.ending, Escalated)
+    assert f"Nothing was done, and no cure: Cordon {NAME}: that is so already; " in done.ending.because
+    assert "zombie undo" not in done.ending.try_next
+    with pytest.raises(NothingToUndo):
+        await undoing(here).propose(done, Approval("terminal:bob", "open it"))
     assert ACTIONS["cordon"].inverse(WHERE, {UNSCHEDULABLE: "true"}) == ()
 
 
-async def test_node_that_the_bot_keeps_cordoned_is_told_as_that(tmp_path: Path) -> None:
-    async with sick(tmp_path) as here:
-        await here.proposed()
-        await here.approve()
-        await here.run(here.runner())
-        proposer = Proposer(POLICY, here.reach(), here.ledger, Always(here.node))
-        again = await proposer.event(here.verdict(), PLAYBOOK)
-        assert isinstance(again, Escalated)
-        assert again.try_next == "It keeps work away and cures nothing: a person has to see to the node."
-        here.since["began"] += timedelta(hours=25)
-        later = await proposer.event(here.verdict(), PLAYBOOK)
-        assert isinstance(later, PlanWithheld)
-        assert later.because.endswith("cordoned already: nothing is left to do. Incident one did the same before.")
+async def test_node_that_the_bot_keeps_cordoned_is_told_as_that(here: DrainStage) -> None:
+    await here.approved(worker())
+    await here.run()
+    proposer = Proposer(POLICY, here.reach(), here.ledger, Always(here.node))
+    again = await proposer.event(here.verdict(), PLAYBOOK)
+    assert isinstance(again, Escalated)
+    assert again.try_next == "It keeps work away and cures nothing: a person has to see to the node."
+    here.since["began"] += timedelta(hours=25)
+    later = await proposer.event(here.verdict(), PLAYBOOK)
+    assert isinstance(later, PlanWithheld)
+    assert later.because.endswith("cordoned already: nothing is left to do. Incident one did the same before.")
 
 
-async def test_node_that_somebody_opens_while_it_is_watched_is_told(tmp_path: Path) -> None:
-    async with sick(tmp_path) as here:
-        await here.proposed()
-        await here.approve()
-        runner = here.runner()
-        await here.run(runner, until=lambda incident: bool(incident.samples))
-        here.cluster.nodes[NAME].unschedulable = False
-        done = await here.run(runner)
-        assert isinstance(done.ending, Escalated)
-        assert f"{NAME} was uncordoned" in done.ending.because
+async def test_node_that_somebody_opens_while_it_is_watched_is_told(here: DrainStage) -> None:
+    await here.approved(worker())
+    await here.run(until=lambda incident: bool(incident.samples))
+    here.cluster.nodes[NAME].unschedulable = False
+    done = await here.run()
+    assert isinstance(done.ending, Escalated)
+    assert f"{NAME} was uncordoned" in done.ending.because
 
 
-async def test_runner_that_dies_is_followed_by_one_that_does_not_cordon_twice(tmp_path: Path) -> None:
-    async with sick(tmp_path) as here:
-        await here.proposed()
-        await here.approve()
-        await here.run(here.runner(), until=lambda _: bool(here.calls("PATCH")))
-        done = await here.run(here.runner())
-        assert isinstance(done.steps[0].outcome, StepVerified)
-        assert here.calls("PATCH") == [CORDON]
-
-
-async def test_label_that_names_another_machine_cordons_nobody(tmp_path: Path) -> None:
-    async with sick(tmp_path) as here:
-        here.cluster.nodes[NAME].boot_id = lambda: "99999999-0000-4000-8000-000000000007"
-        withheld = await here.proposed()
-        assert isinstance(withheld, PlanWithheld)
-        assert "kubernetes_node names another machine" in withheld.because
+async def test_runner_that_dies_is_followed_by_one_that_does_not_cordon_twice(here: DrainStage) -> None:
+    await here.approved(worker())
+    await here.run(here.runner(), until=lambda _: bool(here.calls("PATCH")))
+    done = await here.run(here.runner())
+    assert isinstance(done.steps[0].outcome, StepVerified)
+    assert here.calls("PATCH") == [CORDON]
 
 
 @pytest.mark.parametrize(
@@ -165,12 +139,11 @@ async def test_label_that_names_another_machine_cordons_nobody(tmp_path: Path) -
     ],
 )
 async def test_node_of_no_known_cluster_is_not_offered_a_cordon(
-    tmp_path: Path, node: Node, draining: DrainSettings
+    here: DrainStage, node: Node, draining: DrainSettings
 ) -> None:
-    async with sick(tmp_path) as here:
-        here.node, here.draining = node, draining
-        assert here.verdict().plan is None
-        assert await here.proposed() is None
+    here.node, here.draining = node, draining
+    assert here.verdict().plan is None
+    assert await here.proposed(worker()) is None
 
 
 def test_playbook_may_offer_it_only_for_causes_that_say_so() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -126,10 +126,12 @@ def pods_of(chance: random.Random) -> list[DemoPod]:
 async def told(folder: Path, seed: int) -> None:
     chance = random.Random(seed)
     was_cordoned = chance.random() < 0.2
-    async with drain_stage(folder, pods_of(chance), cordoned=was_cordoned) as here:
+    pods = pods_of(chance)
+    async with drain_stage(folder) as here:
+        here.draining = replace(here.draining, within=timedelta(minutes=10))
         if chance.random() < 0.4:
             here.remedy = (Step("disable_unit", {"unit": "ecs.service"}), Step("reboot"))
-        assert isinstance(await here.proposed(), PlanProposed)
+        assert isinstance(await here.proposed(*pods, cordoned=was_cordoned), PlanProposed)
         await here.approve()
         story = Story(here, chance, was_cordoned, here.runner(), here.machine.boot_id())
         for _ in range(1500):

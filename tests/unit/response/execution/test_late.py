@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +18,7 @@ from bot.domain.policy import Policy
 from bot.domain.verdict import Evidence
 from bot.response.execution.node_access import NodeAccess, TooLate
 from bot.response.execution.remediation import Remediation
-from tests.nodes.draining import NAME, drain_stage, worker
+from tests.nodes.draining import NAME, DrainStage, worker
 from tests.schedules.stage import POLICY, Stage
 from tests.unit.response.requesting import approve, do, incident, run
 
@@ -102,27 +101,25 @@ async def test_second_command_of_a_step_is_not_sent_late_either(stage: Stage) ->
 
 
 @pytest.mark.parametrize("begins", [0, 1])
-async def test_round_of_a_drain_that_another_runner_ended_moves_nothing(tmp_path: Path, begins: int) -> None:
+async def test_round_of_a_drain_that_another_runner_ended_moves_nothing(here: DrainStage, begins: int) -> None:
     """The first round follows the step's beginning, each further one a sign of life."""
-    async with drain_stage(tmp_path, [worker(), worker("worker-1", grace=30.0)]) as here:
-        await here.proposed()
-        await here.approve()
-        late = here.runner()
-        if begins:
-            await late.advance("one")
-            here.since["began"] += timedelta(seconds=2)
-
-        async def meanwhile() -> None:
-            here.since["began"] += MINUTE
-            await here.run(here.runner())
-            here.cluster.pods.append(worker("worker-2"))
-
-        ledger: Any = StandsStill(here.ledger, "beat" if begins else "begin", meanwhile)
-        late.stepping.ledger = ledger
+    await here.approved(worker(), worker("worker-1", grace=30.0))
+    late = here.runner()
+    if begins:
         await late.advance("one")
-        assert ledger.stood_still
-        assert not here.cluster.nodes[NAME].unschedulable
-        assert "ray/worker-2" not in here.cluster.evicted
+        here.since["began"] += timedelta(seconds=2)
+
+    async def meanwhile() -> None:
+        here.since["began"] += MINUTE
+        await here.run(here.runner())
+        here.cluster.pods.append(worker("worker-2"))
+
+    ledger: Any = StandsStill(here.ledger, "beat" if begins else "begin", meanwhile)
+    late.stepping.ledger = ledger
+    await late.advance("one")
+    assert ledger.stood_still
+    assert not here.cluster.nodes[NAME].unschedulable
+    assert "ray/worker-2" not in here.cluster.evicted
 
 
 # --- sent again by another program

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -23,7 +22,7 @@ from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
 from bot.response.diagnosis.planning import with_plan
 from tests.nodes import draining
-from tests.nodes.draining import NAME, DrainStage, Machine, daemon, drain_stage, worker
+from tests.nodes.draining import NAME, DrainStage, Machine, daemon, worker
 from tests.unit.causes import builders as b
 
 BUSES = [f"0000:{number:x}:00.0" for number in range(16, 24)]
@@ -31,50 +30,45 @@ STAYS = f"{NAME} stays cordoned: kubectl uncordon {NAME}"
 
 
 @pytest.mark.parametrize("how", ["sick again", "not Ready"])
-async def test_node_whose_cure_does_not_hold_stays_cordoned_and_a_person_is_told(tmp_path: Path, how: str) -> None:
-    async with drain_stage(tmp_path, [daemon()]) as here:
-        await here.proposed()
-        await here.approve()
-        runner = here.runner()
-        watched = await here.run(runner, until=lambda incident: bool(incident.samples))
-        assert watched.samples[-1].holds
-        here.cured = how != "sick again"
-        here.cluster.nodes[NAME].ready = lambda: how != "not Ready"
-        done = await here.run(runner)
-        assert isinstance(done.ending, Escalated)
-        assert {"sick again": "lockup is still there", "not Ready": "is not Ready in its cluster"}[how] in (
-            done.ending.because
-        )
-        assert done.ending.try_next.endswith(STAYS)
-        assert here.cluster.nodes[NAME].unschedulable
-        assert here.cluster.patched == [f"{NAME} unschedulable=True"]
+async def test_node_whose_cure_does_not_hold_stays_cordoned_and_a_person_is_told(here: DrainStage, how: str) -> None:
+    await here.approved(daemon())
+    watched = await here.run(until=lambda incident: bool(incident.samples))
+    assert watched.samples[-1].holds
+    here.cured = how != "sick again"
+    here.cluster.nodes[NAME].ready = lambda: how != "not Ready"
+    done = await here.run()
+    assert isinstance(done.ending, Escalated)
+    assert {"sick again": "lockup is still there", "not Ready": "is not Ready in its cluster"}[how] in (
+        done.ending.because
+    )
+    assert done.ending.try_next.endswith(STAYS)
+    assert here.cluster.nodes[NAME].unschedulable
+    assert here.cluster.patched == [f"{NAME} unschedulable=True"]
 
 
 @pytest.mark.parametrize(("status", "ends"), [(Status.DEGRADED, Resolved), (Status.CRITICAL, Escalated)])
 async def test_node_that_is_cured_and_has_another_grave_fault_is_not_given_back(
-    tmp_path: Path, status: Status, ends: type[IncidentEvent]
+    here: DrainStage, status: Status, ends: type[IncidentEvent]
 ) -> None:
-    async with drain_stage(tmp_path, [daemon()]) as here:
-        await here.proposed()
-        await here.approve()
-        stalls = Verdict("n1", status, "io-stall", Confidence.CONFIRMED, "nvme1n1 stalls.")
+    await here.approved(daemon())
+    stalls = Verdict("n1", status, "io-stall", Confidence.CONFIRMED, "nvme1n1 stalls.")
 
-        async def diagnose(node: Node, playbook: str) -> Verdict:
-            return replace(stalls, ruled_out=(RuledOut("lockup", "no core is stuck"),))
+    async def diagnose(node: Node, playbook: str) -> Verdict:
+        return replace(stalls, ruled_out=(RuledOut("lockup", "no core is stuck"),))
 
-        runner = here.runner()
-        runner.diagnose = diagnose
-        done = await here.run(runner)
-        assert isinstance(done.ending, ends)
-        assert here.cluster.nodes[NAME].unschedulable == (ends is Escalated)
-        if isinstance(done.ending, Escalated):
-            assert done.ending.because == "The cure holds, but n1 is critical io-stall now: nvme1n1 stalls."
-            assert done.ending.try_next == f"Not done: uncordon. {STAYS}"
+    runner = here.runner()
+    runner.diagnose = diagnose
+    done = await here.run(runner)
+    assert isinstance(done.ending, ends)
+    assert here.cluster.nodes[NAME].unschedulable == (ends is Escalated)
+    if isinstance(done.ending, Escalated):
+        assert done.ending.because == "The cure holds, but n1 is critical io-stall now: nvme1n1 stalls."
+        assert done.ending.try_next == f"Not done: uncordon. {STAYS}"
 
 
 @pytest.mark.parametrize(("back", "ends"), [(BUSES, Resolved), (BUSES[1:], Escalated)], ids=["all 8", "7 of 8"])
 async def test_gpu_that_was_blamed_and_does_not_come_back_is_not_cured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, back: list[str], ends: type[IncidentEvent]
+    here: DrainStage, monkeypatch: pytest.MonkeyPatch, back: list[str], ends: type[IncidentEvent]
 ) -> None:
     playbook = library(()).get("node-health")
 
@@ -87,13 +81,11 @@ async def test_gpu_that_was_blamed_and_does_not_come_back_is_not_cured(
 
     monkeypatch.setattr(DrainStage, "verdict", verdict)
     monkeypatch.setattr(draining, "PLAYBOOK", playbook)
-    async with drain_stage(tmp_path, [daemon()]) as here:
-        await here.proposed()
-        await here.approve()
-        done = await here.run(here.runner())
-        assert isinstance(done.ending, ends)
-        assert here.cluster.nodes[NAME].unschedulable == (ends is Escalated)
-        assert ends is Resolved or f"gpu-fault cannot be judged any more: no answer of {BUSES[0]}" in str(done.ending)
+    await here.approved(daemon())
+    done = await here.run()
+    assert isinstance(done.ending, ends)
+    assert here.cluster.nodes[NAME].unschedulable == (ends is Escalated)
+    assert ends is Resolved or f"gpu-fault cannot be judged any more: no answer of {BUSES[0]}" in str(done.ending)
 
 
 @pytest.mark.parametrize(
@@ -101,106 +93,87 @@ async def test_gpu_that_was_blamed_and_does_not_come_back_is_not_cured(
     [(12, 45, Resolved), (1, 45, Escalated), (12, 280, Resolved), (2, 280, Escalated)],
 )
 async def test_short_log_confirms_the_cure_where_it_reaches_back_to_the_last_step_and_then_to_the_look_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minutes: int, until_ready: float, ends: type[IncidentEvent]
+    here: DrainStage, monkeypatch: pytest.MonkeyPatch, minutes: int, until_ready: float, ends: type[IncidentEvent]
 ) -> None:
     monkeypatch.setattr(Machine.reboot, "__defaults__", (20.0, until_ready))
-    async with drain_stage(tmp_path, [daemon()]) as here:
-        await here.proposed()
-        await here.approve()
-        lockup = Playbook("p", "", 1, (), (), (ConfiguredCause(CAUSES["lockup"], b.thresholds(CAUSES["lockup"])),))
+    await here.approved(daemon())
+    lockup = Playbook("p", "", 1, (), (), (ConfiguredCause(CAUSES["lockup"], b.thresholds(CAUSES["lockup"])),))
 
-        async def diagnose(node: Node, playbook: str) -> Verdict:
-            up = timedelta(seconds=here.machine.uptime())
-            began = up - timedelta(minutes=minutes)
-            log = KernelLogReading("dmesg", 3000, begins=began, errors_begin=began)
-            host = HostReading("5.4.0", here.machine.boot_id(), up)
-            return evaluate_playbook(replace(b.node(host, log), node="n1"), lockup)
+    async def diagnose(node: Node, playbook: str) -> Verdict:
+        up = timedelta(seconds=here.machine.uptime())
+        began = up - timedelta(minutes=minutes)
+        log = KernelLogReading("dmesg", 3000, begins=began, errors_begin=began)
+        host = HostReading("5.4.0", here.machine.boot_id(), up)
+        return evaluate_playbook(replace(b.node(host, log), node="n1"), lockup)
 
-        runner = here.runner()
-        runner.diagnose = diagnose
-        done = await here.run(runner)
-        assert isinstance(done.ending, ends)
-        assert ends is Resolved or "lockup cannot be judged: the kernel log reaches back only" in str(done.ending)
+    runner = here.runner()
+    runner.diagnose = diagnose
+    done = await here.run(runner)
+    assert isinstance(done.ending, ends)
+    assert ends is Resolved or "lockup cannot be judged: the kernel log reaches back only" in str(done.ending)
 
 
-async def test_node_that_nobody_can_read_while_it_is_watched_stays_cordoned(tmp_path: Path) -> None:
-    async with drain_stage(tmp_path, [daemon()]) as here:
-        await here.proposed()
-        await here.approve()
-        runner = here.runner()
-        await here.run(runner, until=lambda incident: bool(incident.samples))
-        here.machine.up_at = 1e9
-        done = await here.run(runner)
-        assert isinstance(done.ending, Escalated)
-        assert "It is not known whether the cure holds" in done.ending.because
-        assert done.ending.try_next.endswith(STAYS)
-        assert here.cluster.nodes[NAME].unschedulable
+async def test_node_that_nobody_can_read_while_it_is_watched_stays_cordoned(here: DrainStage) -> None:
+    await here.approved(daemon())
+    await here.run(until=lambda incident: bool(incident.samples))
+    here.machine.up_at = 1e9
+    done = await here.run()
+    assert isinstance(done.ending, Escalated)
+    assert "It is not known whether the cure holds" in done.ending.because
+    assert done.ending.try_next.endswith(STAYS)
+    assert here.cluster.nodes[NAME].unschedulable
 
 
-async def test_node_that_was_cordoned_before_is_nobodys_to_open_where_the_cure_fails_either(tmp_path: Path) -> None:
-    async with drain_stage(tmp_path, [worker()], cordoned=True) as here:
-        await here.proposed()
-        await here.approve()
-        here.cured = False
-        done = await here.run(here.runner())
-        assert isinstance(done.ending, Escalated)
-        assert "kubectl uncordon" not in done.ending.try_next, "whoever cordoned it knows why"
-        assert here.cluster.patched == []
+async def test_node_that_was_cordoned_before_is_nobodys_to_open_where_the_cure_fails_either(here: DrainStage) -> None:
+    await here.approved(worker(), cordoned=True)
+    here.cured = False
+    done = await here.run()
+    assert isinstance(done.ending, Escalated)
+    assert "kubectl uncordon" not in done.ending.try_next, "whoever cordoned it knows why"
+    assert here.cluster.patched == []
 
 
-async def test_node_that_never_gets_ready_is_not_cured_and_not_uncordoned(tmp_path: Path) -> None:
-    async with drain_stage(tmp_path, [daemon()]) as here:
-        await here.proposed()
-        await here.approve()
-        runner = here.runner()
-        await here.run(runner, until=lambda _: bool(here.machine.rebooted))
-        here.machine.ready_at = 1e9
-        done = await here.run(runner)
-        assert isinstance(done.ending, Escalated)
-        assert "is not Ready in its cluster" in done.ending.because
-        assert done.ending.try_next.endswith(STAYS)
-        assert len(done.steps) == 2
-        assert here.cluster.nodes[NAME].unschedulable
+async def test_node_that_never_gets_ready_is_not_cured_and_not_uncordoned(here: DrainStage) -> None:
+    await here.approved(daemon())
+    await here.run(until=lambda _: bool(here.machine.rebooted))
+    here.machine.ready_at = 1e9
+    done = await here.run()
+    assert isinstance(done.ending, Escalated)
+    assert "is not Ready in its cluster" in done.ending.because
+    assert done.ending.try_next.endswith(STAYS)
+    assert (len(done.steps), done.was_carried_out) == (2, True)
+    assert here.cluster.nodes[NAME].unschedulable
 
 
-async def test_node_that_a_person_opens_while_it_is_watched_is_left_open(tmp_path: Path) -> None:
-    async with drain_stage(tmp_path, [daemon()]) as here:
-        await here.proposed()
-        await here.approve()
-        runner = here.runner()
-        await here.run(runner, until=lambda incident: bool(incident.samples))
-        here.cluster.nodes[NAME].unschedulable = False
-        done = await here.run(runner)
-        assert isinstance(done.ending, Resolved), done.ending
-        assert isinstance(done.steps[2].outcome, StepSkipped)
-        assert here.cluster.patched == [f"{NAME} unschedulable=True"]
+async def test_node_that_a_person_opens_while_it_is_watched_is_left_open(here: DrainStage) -> None:
+    await here.approved(daemon())
+    await here.run(until=lambda incident: bool(incident.samples))
+    here.cluster.nodes[NAME].unschedulable = False
+    done = await here.run()
+    assert isinstance(done.ending, Resolved), done.ending
+    assert isinstance(done.steps[2].outcome, StepSkipped)
+    assert here.cluster.patched == [f"{NAME} unschedulable=True"]
 
 
-async def test_incident_that_is_given_up_says_that_the_node_stays_cordoned(tmp_path: Path) -> None:
-    async with drain_stage(tmp_path, [daemon()]) as here:
-        await here.proposed()
-        await here.approve()
-        runner = here.runner()
-        await here.run(runner, until=lambda incident: bool(incident.samples))
-        here.machine.machine_id = "f" * 32
-        await here.run(runner, until=lambda incident: incident.question is not None)
-        ended = await here.responder().answer("one", GIVE_UP, Approval("terminal:ann", "replaced"))
-        assert isinstance(ended.ending, Escalated)
-        assert ended.ending.try_next.endswith(STAYS)
+async def test_incident_that_is_given_up_says_that_the_node_stays_cordoned(here: DrainStage) -> None:
+    await here.approved(daemon())
+    await here.run(until=lambda incident: bool(incident.samples))
+    here.machine.machine_id = "f" * 32
+    await here.run(until=lambda incident: incident.question is not None)
+    ended = await here.responder().answer("one", GIVE_UP, Approval("terminal:ann", "replaced"))
+    assert isinstance(ended.ending, Escalated)
+    assert ended.ending.try_next.endswith(STAYS)
 
 
-async def test_alerts_that_join_while_the_node_is_watched_delay_no_look(tmp_path: Path) -> None:
-    async with drain_stage(tmp_path, [daemon()]) as here:
-        await here.proposed()
-        await here.approve()
-        runner = here.runner()
-        await here.run(runner, until=lambda incident: incident.validation is not None)
-        for number in range(30):
-            watched = await here.told()
-            if watched.ended:
-                break
-            joined = AlertJoined(Alert("pagerduty", f"Q{number}"))
-            await here.ledger.append("one", watched.seq, joined, "pagerduty:P1")
-            again = await runner.advance("one")
-            here.since["began"] += again.after if again is not None else timedelta(0)
-        assert isinstance((await here.told()).ending, Resolved)
+async def test_alerts_that_join_while_the_node_is_watched_delay_no_look(here: DrainStage) -> None:
+    await here.approved(daemon())
+    await here.run(until=lambda incident: incident.validation is not None)
+    for number in range(30):
+        watched = await here.told()
+        if watched.ended:
+            break
+        joined = AlertJoined(Alert("pagerduty", f"Q{number}"))
+        await here.ledger.append("one", watched.seq, joined, "pagerduty:P1")
+        again = await here.program.advance("one")
+        here.since["began"] += again.after if again is not None else timedelta(0)
+    assert isinstance((await here.told()).ending, Resolved)
