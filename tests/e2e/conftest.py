@@ -4,7 +4,10 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
 
+from tests.browser import CHROMIUM, chromium
 from tests.conftest import missing
 from tests.nodes.ring import Patient, a_patient
 from tests.nodes.sshd import SSHD, Sshd
@@ -20,6 +23,15 @@ def shared() -> Iterator[Sshd]:
         missing("sshd is not installed (Debian: apt install openssh-server)")
     with Sshd() as node:
         yield node
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    """One Chromium for all stories of a file; they run in its loop, by `asyncio(loop_scope="module")`."""
+    if CHROMIUM is None:
+        missing("chromium is not installed (Debian: apt install chromium)")
+    async with chromium() as browser:
+        yield browser
 
 
 @pytest.fixture

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Locator
+from playwright.async_api import Browser, Locator
 
-from tests.browser import CHROMIUM, PHONE, Window, chromium, window
-from tests.conftest import missing
+from tests.browser import PHONE, Window, window
 from tests.e2e.test_demo_page import ask, demo
 
-pytestmark = [pytest.mark.slow, pytest.mark.long]
+pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.asyncio(loop_scope="module")]
 FIRST = "trainer-1a-01"
 LEAKING = {f"trainer-1a-{at:02}" for at in range(1, 5)} | {f"trainer-1b-{at:02}" for at in range(1, 4)}
 MINUTES = 600_000  # milliseconds, until three stages of a reboot and its validation each are over
@@ -22,13 +21,11 @@ def wave(someone: Window) -> Locator:
 
 
 async def test_who_else_leads_to_table_difference_plan_and_waves_that_cure_every_node_that_has_it(
-    tmp_path: Path,
+    browser: Browser, tmp_path: Path
 ) -> None:
-    if CHROMIUM is None:
-        missing("chromium is not installed (Debian: apt install chromium)")
     folder = tmp_path / "demo"
     folder.mkdir()
-    async with demo(folder) as url, chromium() as browser:
+    async with demo(folder) as url:
         async with (
             window(browser, tmp_path) as alice,
             window(browser, tmp_path, scheme="dark") as bob,

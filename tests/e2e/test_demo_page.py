@@ -18,11 +18,10 @@ from typing import Any
 
 import aiohttp
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, expect
 
 from bot.view.core_picture import LEFT
-from tests.browser import CHROMIUM, PHONE, Window, chromium, window
-from tests.conftest import missing
+from tests.browser import PHONE, Window, window
 from tests.program import Running
 
 ROOT = Path(__file__).parents[2]
@@ -104,16 +103,15 @@ def free_ports(count: int) -> list[int]:
     return found[:count]
 
 
+@pytest.mark.asyncio(loop_scope="module")
 async def test_newcomer_types_a_command_reads_its_verdict_and_fires_an_alert_that_leads_to_a_card(
-    tmp_path: Path,
+    browser: Browser, tmp_path: Path
 ) -> None:
-    if CHROMIUM is None:
-        missing("chromium is not installed (Debian: apt install chromium)")
     folder = tmp_path / "demo"
     folder.mkdir()
     slack, pagerduty = free_ports(2)
     ports = ("--slack-port", str(slack), "--pagerduty-port", str(pagerduty))
-    async with demo(folder, 5, *ports) as url, chromium() as browser:
+    async with demo(folder, 5, *ports) as url:
         assert url.startswith(f"http://127.0.0.1:{slack}/?token=")
         with socket.create_connection(("127.0.0.1", pagerduty), timeout=5):
             pass

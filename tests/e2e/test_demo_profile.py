@@ -5,23 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from playwright.async_api import Browser
 
-from tests.browser import CHROMIUM, PHONE, chromium, window
-from tests.conftest import missing
+from tests.browser import PHONE, window
 from tests.e2e.test_demo_page import ask, demo
 
-pytestmark = [pytest.mark.slow, pytest.mark.long]
+pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.asyncio(loop_scope="module")]
 NODE = "ray-gpu-1a-0712"
 
 
-async def test_profile_from_the_card_brings_pictures_and_confirms_the_verdict(tmp_path: Path) -> None:
-    if CHROMIUM is None:
-        missing("chromium is not installed (Debian: apt install chromium)")
+async def test_profile_from_the_card_brings_pictures_and_confirms_the_verdict(browser: Browser, tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     folder.mkdir()
     async with (
         demo(folder, samples=5) as url,
-        chromium() as browser,
         window(browser, tmp_path) as alice,
         window(browser, tmp_path, size=PHONE) as phone,
     ):

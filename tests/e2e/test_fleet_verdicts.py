@@ -10,6 +10,7 @@ import pytest
 from bot.actions import ACTIONS
 from bot.app.check import Check, check
 from bot.app.factories import inventory, library, now, ssh_transport
+from bot.demo.faults import Fault
 from bot.demo.fleet import FLEET, running
 from bot.domain.verdict import Verdict
 from bot.probes.cgroups import CgroupsReading
@@ -84,6 +85,13 @@ async def checked(folder: Path) -> dict[str, Verdict]:
 
 def test_expectations_cover_the_fleet() -> None:
     assert list(EXPECTED) == [member.name for member in FLEET]
+    assert {member.name[-4:]: member.fault for member in FLEET if "-1b-060" in member.name} == {
+        "0601": Fault.SWALLOWS_REBOOT,  # how each of them ends is seen in test_remediate.py and test_demo_acting.py
+        "0602": Fault.ENABLED_AT_BOOT,
+        "0603": Fault.STAYS_DOWN,
+        "0604": Fault.BOOTED_BY_SOMEBODY,
+        "0605": None,
+    }
 
 
 @pytest.mark.parametrize("name", EXPECTED)

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.async_api import Locator
+from playwright.async_api import Browser, Locator
 
-from tests.browser import CHROMIUM, FONT, PHONE, Window, chromium, window
+from tests.browser import FONT, PHONE, Window, window
 from tests.conftest import missing
 from tests.e2e.test_demo_page import FOUNDING, ask, demo
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 WIDTH, HEIGHT = PHONE
 STOPPED = "web-1c-0077"
 HEADING = ["Status", "Node", "Cause", "What now"]
@@ -26,9 +26,8 @@ OUTSIDE = """element => [element, ...element.querySelectorAll("*")]
     .map(each => `${each.tagName}.${each.className}: ${each.innerText.slice(0, 60)}`)"""
 
 
-def needs_a_phone() -> None:
-    if CHROMIUM is None:
-        missing("chromium is not installed (Debian: apt install chromium)")
+@pytest.fixture(autouse=True)
+def needs_a_phones_font() -> None:
     if FONT is None:
         missing("a font as wide as a phone's is not installed (Debian: apt install fonts-liberation)")
 
@@ -61,13 +60,13 @@ async def acts_as_bob(someone: Window, url: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
-async def test_card_dialog_and_thread_fit_a_phone(tmp_path: Path, scheme: Literal["light", "dark"]) -> None:
-    needs_a_phone()
+async def test_card_dialog_and_thread_fit_a_phone(
+    browser: Browser, tmp_path: Path, scheme: Literal["light", "dark"]
+) -> None:
     folder = tmp_path / "demo"
     folder.mkdir()
     async with (
         demo(folder) as url,
-        chromium() as browser,
         window(browser, tmp_path) as alice,
         window(browser, tmp_path, size=PHONE, scheme=scheme) as phone,
     ):
@@ -123,14 +122,12 @@ async def test_card_dialog_and_thread_fit_a_phone(tmp_path: Path, scheme: Litera
 @pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_several_nodes_home_and_what_was_cured_fit_a_phone(
-    tmp_path: Path, scheme: Literal["light", "dark"]
+    browser: Browser, tmp_path: Path, scheme: Literal["light", "dark"]
 ) -> None:
-    needs_a_phone()
     folder = tmp_path / "demo"
     folder.mkdir()
     async with (
         demo(folder) as url,
-        chromium() as browser,
         window(browser, tmp_path, size=PHONE, scheme=scheme) as phone,
         window(browser, tmp_path, scheme=scheme) as bob,
     ):
@@ -172,13 +169,11 @@ async def test_several_nodes_home_and_what_was_cured_fit_a_phone(
 
 
 @pytest.mark.long
-async def test_cured_node_shows_what_changed_on_one_screen(tmp_path: Path) -> None:
-    needs_a_phone()
+async def test_cured_node_shows_what_changed_on_one_screen(browser: Browser, tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     folder.mkdir()
     async with (
         demo(folder) as url,
-        chromium() as browser,
         window(browser, tmp_path, size=PHONE) as phone,
         window(browser, tmp_path) as bob,
     ):

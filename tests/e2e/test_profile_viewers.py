@@ -7,26 +7,18 @@ import re
 import shutil
 import subprocess
 import tarfile
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser
 
 from bot.__main__ import main
-from tests.browser import CHROMIUM, PHONE, chromium, window
+from tests.browser import PHONE, window
 from tests.unit.extras.profiles.making import event
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 SHAPES = Path(__file__).parents[1] / "captures" / "profile" / "shapes.txt"
 SPEEDSCOPE = "speedscope@1.25.0"
 HOSTILE = "</script><img/src=x/onerror=alert(1)>\x1b[31m\u202eevil"
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as started:
-        yield started
 
 
 def written(source: Path, form: str, out: Path, *arguments: str) -> Path:
@@ -50,6 +42,7 @@ def speedscope(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "package" / "dist" / "release" / "index.html"
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("form", ["perf", "speedscope"])
 async def test_speedscope_opens_it(form: str, speedscope: Path, browser: Browser, tmp_path: Path) -> None:
     suffix = {"perf": "perf.txt", "speedscope": "speedscope.json"}[form]
@@ -64,6 +57,7 @@ async def test_speedscope_opens_it(form: str, speedscope: Path, browser: Browser
         await seen.screenshot(f"speedscope-{form}")
 
 
+@pytest.mark.asyncio(loop_scope="module")
 async def test_page_shows_searches_and_zooms_without_network(browser: Browser, tmp_path: Path) -> None:
     hostile = tmp_path / "hostile.txt"
     hostile.write_text(SHAPES.read_text() + event(HOSTILE, "read", comm="<b>x", at=4216.5, event="20408163 cycles") * 3)
@@ -86,6 +80,7 @@ async def test_page_shows_searches_and_zooms_without_network(browser: Browser, t
         assert (seen.complaints, asked) == ([], [page.as_uri()])
 
 
+@pytest.mark.asyncio(loop_scope="module")
 async def test_page_of_a_difference_fits_a_phone(browser: Browser, tmp_path: Path) -> None:
     page = written(SHAPES, "html", tmp_path / "more.html", "--between", "1", "2", "--against-between", "0", "1")
     async with window(browser, tmp_path, size=PHONE) as seen:

@@ -11,8 +11,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from bot.demo.slack.guide import Guide, Suggested
-from tests.browser import CHROMIUM, PHONE, WIDE, Window, chromium, window
-from tests.conftest import missing
+from tests.browser import PHONE, Window, window
 from tests.slack.small_bot import ONCALL, answer_as_a_bot, card, plain
 from tests.slack.workspace import SlackWorkspace, bolt, client, workspace
 
@@ -22,15 +21,7 @@ HOSTILE = (
 )
 
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")  # one browser for all stories
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    if CHROMIUM is None:
-        missing("chromium is not installed (Debian: apt install chromium)")
-    async with chromium() as browser:
-        yield browser
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -111,59 +102,44 @@ async def test_newcomer_clicks_a_command_and_hears_who_may_approve_it(desk: Wind
     await expect(guide).to_have_count(0)
 
 
-async def asked(desk: Window) -> None:
-    """The bot's card, after its last edit: an edit gives a card's menus back what they showed first."""
+async def test_card_that_is_drawn_anew_under_the_hand_loses_neither_choice_nor_click(
+    desk: Window, slack: SlackWorkspace
+) -> None:
     await type_in(desk, "/zombie check node-1")
-    await desk.until_text("article", "sick")
-
-
-async def test_menu_tells_the_app_what_was_chosen_and_shows_it(desk: Window, slack: SlackWorkspace) -> None:
-    await asked(desk)
+    await desk.until_text("article", "sick")  # after its last edit, which gives menus back what they showed first
+    (shown,) = [each for each in slack.messages(ONCALL) if each.blocks]
     menu = desk.page.locator('[data-action-id="pick_node"]')
     await menu.click()
-    (shown,) = [each for each in slack.messages(ONCALL) if each.blocks]
-    slack.state.post(ONCALL, "U0BOB00001", "a reply", thread_ts=shown.ts)  # draws the card anew under the menu
+    slack.state.post(ONCALL, "U0BOB00001", "a reply", thread_ts=shown.ts)
     await desk.until_text(".thread-bar", "2 replies")
     await desk.page.get_by_role("option", name="node-2").click()
     await desk.until_text("article", "picked n2")
     await expect(menu).to_have_text("node-2")
 
-
-async def test_menu_opened_before_an_edit_still_tells_the_app(desk: Window, slack: SlackWorkspace) -> None:
-    await asked(desk)
-    await desk.page.locator('[data-action-id="pick_node"]').click()
-    await edited_under_the_hand(desk, slack)
-    await desk.page.get_by_role("option", name="node-2").click()
-    await desk.until_text("article", "picked n2")
-
-
-async def edited_under_the_hand(desk: Window, slack: SlackWorkspace) -> None:
-    """Wait until the card's menu is another element of the page, as every edit makes it."""
-    (shown,) = [each for each in slack.messages(ONCALL) if each.blocks]
-    menu = await desk.page.locator('[data-action-id="pick_node"]').element_handle()
-    assert menu is not None
+    await menu.click()
+    before = await menu.element_handle()
+    assert before is not None
     slack.state.edit(shown, blocks=tuple(card("still sick")))
-    await menu.wait_for_element_state("hidden")
+    await before.wait_for_element_state("hidden")  # an edit makes the menu another element of the page
+    await desk.page.get_by_role("option", name="node-1").click()
+    await desk.until_text("article", "picked n1")
 
-
-async def test_click_is_not_lost_to_an_edit_between_press_and_release(desk: Window, slack: SlackWorkspace) -> None:
-    await asked(desk)
-    approve = desk.page.get_by_role("button", name="Approve")
-    await approve.hover()
+    await desk.page.get_by_role("button", name="Approve").hover()
     await desk.page.mouse.down()
-    (shown,) = [each for each in slack.messages(ONCALL) if each.blocks]
-    slack.state.edit(shown, blocks=tuple(card("still sick")))
+    slack.state.edit(shown, blocks=tuple(card("sick as ever")))
     await desk.page.wait_for_function(
-        """async () => JSON.stringify((await import("/static/store.js")).store.whole).includes("still sick")"""
+        """async () => JSON.stringify((await import("/static/store.js")).store.whole).includes("sick as ever")"""
     )
     await desk.page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
     await desk.page.mouse.up()
     await expect(desk.page.locator("dialog.modal")).to_be_visible()
     await desk.page.locator("dialog.modal").get_by_role("button", name="Close").first.click()
-    await desk.until_text("article .b-section", "still sick")
+    await desk.until_text("article .b-section", "sick as ever")
 
 
-async def test_command_in_a_thread_is_answered_as_slack_does(desk: Window, slack: SlackWorkspace) -> None:
+async def test_command_in_a_thread_is_answered_as_slack_does_and_hints_complete_what_is_typed(
+    desk: Window, slack: SlackWorkspace
+) -> None:
     await type_in(desk, "anybody?")
     await desk.page.locator("article", has_text="anybody?").hover()
     await desk.page.get_by_label("Reply in thread").first.click()
@@ -174,8 +150,6 @@ async def test_command_in_a_thread_is_answered_as_slack_does(desk: Window, slack
     await expect(desk.page.locator("#thread")).to_be_hidden()
     assert await desk.page.locator("main article").count() == 1, "replies stay out of the channel"
 
-
-async def test_hints_complete_commands_and_mentions(desk: Window, slack: SlackWorkspace) -> None:
     box = desk.page.locator("main .composer textarea")
     await box.press_sequentially("/zo")
     await desk.until_text(".hint", "check NODE… | status")
@@ -192,7 +166,7 @@ async def test_hints_complete_commands_and_mentions(desk: Window, slack: SlackWo
     assert slack.messages(ONCALL)[-1].text == "ask <@U0BOB00001> \nnow"
 
 
-async def test_hostile_text_stays_text(desk: Window, slack: SlackWorkspace) -> None:
+async def test_hostile_text_stays_text_and_markup_looks_like_slacks(desk: Window, slack: SlackWorkspace) -> None:
     evidence = {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": HOSTILE}]}
     blocks = [
         {"type": "section", "text": {"type": "mrkdwn", "text": HOSTILE}},
@@ -210,14 +184,12 @@ async def test_hostile_text_stays_text(desk: Window, slack: SlackWorkspace) -> N
     assert await desk.page.locator("article .mention").count() == 0
     assert "<script>alert(1)</script>" in (await desk.texts("article .b-header"))[0]
 
-
-async def test_markup_looks_like_slacks(desk: Window, slack: SlackWorkspace) -> None:
     text = (
         "*bold* _italic_ ~gone~ `code` 2*3*4 snake_case_name\n&gt; quoted\n```\nraw *not bold*\n```\n"
         "<https://x.example|label> :zombie: :no_such: &lt;b&gt; <#C0ALERTS01|alerts> <!date^0^{date_num}|then>"
     )
     slack.state.post(ONCALL, "U0BOB00001", text)
-    await desk.page.locator("article").wait_for()
+    await desk.page.locator("article", has_text="quoted").wait_for()
     for selector, wanted in {
         "strong": ["bold"],
         "em": ["italic"],
@@ -229,18 +201,15 @@ async def test_markup_looks_like_slacks(desk: Window, slack: SlackWorkspace) -> 
         ".emoji": ["🧟"],
         "time[title]:not(.time)": ["1970-01-01"],
     }.items():
-        assert await desk.texts(f"article .content {selector}") == wanted, selector
-    shown = (await desk.texts("article .content"))[0]
+        assert await desk.texts(f"article:last-of-type .content {selector}") == wanted, selector
+    shown = (await desk.texts("article .content"))[-1]
     assert "2*3*4 snake_case_name" in shown
     assert ":no_such: <b>" in shown
 
 
-async def test_home_is_asked_for_and_shown(desk: Window) -> None:
-    await desk.page.get_by_role("link", name="Zombie home").click()
-    await desk.until_text(".home-body", "Hello @alice")
-
-
-async def test_phone_shows_one_pane_at_a_time(browser: Browser, slack: SlackWorkspace, tmp_path: Path) -> None:
+async def test_phone_shows_one_pane_at_a_time_and_the_longest_names_whole(
+    browser: Browser, slack: SlackWorkspace, tmp_path: Path
+) -> None:
     async with window(browser, tmp_path, size=PHONE, scheme="dark") as phone:
         page = phone.page
         await page.goto(slack.page_url)
@@ -265,69 +234,44 @@ async def test_phone_shows_one_pane_at_a_time(browser: Browser, slack: SlackWork
         await page.locator("main").get_by_label("Back").click()
         await only("#sidebar")
         assert await page.evaluate("document.documentElement.scrollWidth") == PHONE[0]
-        assert phone.complaints == []
 
-
-async def test_table_of_the_longest_names_fits_a_phone(browser: Browser, slack: SlackWorkspace, tmp_path: Path) -> None:
-    names = ("a" * 63, "-".join(["gpu"] * 16))
-    cells = [
-        [{"type": "raw_text", "text": word} for word in ("critical", name, "io-stall", "nothing")] for name in names
-    ]
-    heading = [{"type": "raw_text", "text": word} for word in ("Status", "Node", "Cause", "What now")]
-    table = {"type": "table", "rows": [heading, *cells], "column_settings": [{"is_wrapped": True}] * 4}
-    slack.state.post(ONCALL, "U0ZOMBIE01", "2 nodes", blocks=[table])
-    async with window(browser, tmp_path, size=PHONE) as phone:
-        await phone.page.goto(slack.page_url)
-        await phone.page.get_by_role("link", name="oncall-gpu").click()
+        await page.get_by_role("link", name="oncall-gpu").click()
+        names = ("a" * 63, "-".join(["gpu"] * 16))
+        cells = [
+            [{"type": "raw_text", "text": word} for word in ("critical", name, "io-stall", "nothing")] for name in names
+        ]
+        heading = [{"type": "raw_text", "text": word} for word in ("Status", "Node", "Cause", "What now")]
+        table = {"type": "table", "rows": [heading, *cells], "column_settings": [{"is_wrapped": True}] * 4}
+        slack.state.post(ONCALL, "U0ZOMBIE01", "2 nodes", blocks=[table])
         shown = phone.page.locator(".b-table")
         await shown.wait_for()
         assert await shown.evaluate("table => table.scrollWidth <= table.clientWidth")
         widths = await shown.evaluate("table => [...table.querySelectorAll('th')].map(each => each.clientWidth)")
         assert min(widths) > 40, "and no column is squeezed to a letter"
+        assert phone.complaints == []
 
 
-async def test_theme_follows_the_system_until_one_is_chosen(
+async def test_page_asks_nobody_else_hides_the_token_and_keeps_the_theme_that_was_chosen(
     browser: Browser, slack: SlackWorkspace, tmp_path: Path
 ) -> None:
     async with window(browser, tmp_path, scheme="dark") as desk:
+        asked: list[str] = []
+        desk.page.on("request", lambda request: asked.append(request.url))
         await desk.page.goto(slack.page_url)
+        await desk.page.locator("main .composer").wait_for()
         ground = "getComputedStyle(document.body).backgroundColor"
-        assert await desk.page.evaluate(ground) == "rgb(26, 29, 33)"
+        assert await desk.page.evaluate(ground) == "rgb(26, 29, 33)", "the system's, until one is chosen"
         await desk.page.locator("#rail").get_by_label("Theme").click()
         await desk.page.get_by_role("option", name="Light").click()
         assert await desk.page.evaluate(ground) == "rgb(255, 255, 255)"
         await desk.page.reload()
         await desk.page.locator("main .composer").wait_for()
         assert await desk.page.evaluate(ground) == "rgb(255, 255, 255)"
-
-
-async def test_page_asks_nobody_but_its_own_server_and_hides_the_token(
-    browser: Browser, slack: SlackWorkspace, tmp_path: Path
-) -> None:
-    async with window(browser, tmp_path, size=WIDE) as desk:
-        asked: list[str] = []
-        desk.page.on("request", lambda request: asked.append(request.url))
-        await desk.page.goto(slack.page_url)
-        await desk.page.locator("main .composer").wait_for()
+        await desk.page.get_by_role("link", name="Zombie home").click()
+        await desk.until_text(".home-body", "Hello @alice")
         assert {url.removeprefix(slack.origin)[0] for url in asked} == {"/"}
         assert "token" not in desk.page.url
         assert await desk.page.evaluate("document.cookie") == ""
-
-
-async def test_permalink_leads_to_the_message(desk: Window, slack: SlackWorkspace) -> None:
-    parent = slack.state.post("C0ALERTS01", "U0ZOMBIE01", "the parent")
-    reply = slack.state.post("C0ALERTS01", "U0ZOMBIE01", "the reply", thread_ts=parent.ts)
-    link = f"{slack.origin}/archives/C0ALERTS01/p{reply.ts.replace('.', '')}?thread_ts={parent.ts}&cid=C0ALERTS01"
-    await desk.page.goto(link)
-    await desk.until_text("#thread article.pointed", "the reply")
-    assert desk.page.url == f"{slack.origin}/#C0ALERTS01/{parent.ts}"
-
-
-async def test_page_that_lost_its_wire_comes_back_and_knows_what_it_missed(desk: Window, slack: SlackWorkspace) -> None:
-    await slack.page.close()
-    slack.state.post(ONCALL, "U0BOB00001", "said meanwhile")
-    await desk.until_text("article", "said meanwhile")
-    await expect(desk.page.locator("body.offline")).to_have_count(0)
 
 
 async def test_uploaded_picture_and_log_are_shown(desk: Window, slack: SlackWorkspace) -> None:
@@ -348,13 +292,27 @@ async def test_uploaded_picture_and_log_are_shown(desk: Window, slack: SlackWork
     assert await document.evaluate("window.origin") == "null", "nothing in it has the page's rights"
 
 
-async def test_long_channel_shows_its_end_first_and_the_rest_on_demand(desk: Window, slack: SlackWorkspace) -> None:
+async def test_page_comes_back_with_what_it_missed_and_leads_to_any_message_of_a_long_channel(
+    desk: Window, slack: SlackWorkspace
+) -> None:
     first = slack.state.post(ONCALL, "U0BOB00001", "the very first")
-    for number in range(200):
+    await slack.page.close()
+    slack.state.post(ONCALL, "U0BOB00001", "said meanwhile")
+    await desk.until_text("article", "said meanwhile")
+    await expect(desk.page.locator("body.offline")).to_have_count(0)
+
+    for number in range(160):
         slack.state.post(ONCALL, "U0BOB00001", f"line {number}")
-    await desk.until_text("article", "line 199")
+    await desk.until_text("article", "line 159")
     await expect(desk.page.locator("article")).to_have_count(150)
-    await desk.page.get_by_role("button", name="Show earlier messages (51)").click()
-    await expect(desk.page.locator("article")).to_have_count(201)
+    await desk.page.get_by_role("button", name="Show earlier messages (12)").click()
+    await expect(desk.page.locator("article")).to_have_count(162)
     await desk.page.goto(f"{slack.origin}/archives/{ONCALL}/p{first.ts.replace('.', '')}")
     await desk.until_text("article.pointed", "the very first")
+
+    parent = slack.state.post("C0ALERTS01", "U0ZOMBIE01", "the parent")
+    reply = slack.state.post("C0ALERTS01", "U0ZOMBIE01", "the reply", thread_ts=parent.ts)
+    link = f"{slack.origin}/archives/C0ALERTS01/p{reply.ts.replace('.', '')}?thread_ts={parent.ts}&cid=C0ALERTS01"
+    await desk.page.goto(link)
+    await desk.until_text("#thread article.pointed", "the reply")
+    assert desk.page.url == f"{slack.origin}/#C0ALERTS01/{parent.ts}"
