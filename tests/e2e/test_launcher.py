@@ -117,13 +117,17 @@ def test_folder_one_stands_in_cannot_put_its_own_program_in_place(checkout: Chec
     assert (code, out) == (0, shown("", checkout.elsewhere))
 
 
-@pytest.mark.parametrize("relative", [True, False])
-def test_symlink_finds_its_checkout(checkout: Checkout, relative: bool) -> None:
+def test_symlink_finds_its_checkout(checkout: Checkout) -> None:
     first, second = checkout.elsewhere / "first", checkout.tools / "zombie"
-    first.symlink_to("../a checkout/zombie" if relative else checkout.root / "zombie")
-    second.symlink_to(os.path.relpath(first, checkout.tools) if relative else first)
-    code, out, _ = checkout.run("x", start=second)
-    assert (code, out) == (0, shown('"x"', checkout.elsewhere))
+    for first_to, second_to in (
+        ("../a checkout/zombie", os.path.relpath(first, checkout.tools)),
+        (checkout.root / "zombie", first),
+    ):
+        for link, to in ((first, first_to), (second, second_to)):
+            link.unlink(missing_ok=True)
+            link.symlink_to(to)
+        code, out, _ = checkout.run("x", start=second)
+        assert (code, out) == (0, shown('"x"', checkout.elsewhere))
     assert (checkout.root / ".venv/bin/python").exists()
 
 
@@ -142,7 +146,7 @@ def test_test_tools_are_added_to_what_is_there(checkout: Checkout) -> None:
     checkout.run()
     (checkout.root / ".venv/kept").touch()
     code, out, err = checkout.run("test", "unit", "-k", "a b")
-    chosen = '"-m", "not lab and not benchmark and not long", "tests/unit", "-k", "a b"'
+    chosen = f'"-m", "{USUAL}", "tests/unit", "-k", "a b"'
     assert (code, out) == (0, shown(f"{SPREAD}, {chosen}", checkout.root))
     assert "setting up" in err
     assert (checkout.root / ".venv/kept").exists()
@@ -150,41 +154,30 @@ def test_test_tools_are_added_to_what_is_there(checkout: Checkout) -> None:
     assert checkout.run("check")[2] == checkout.run("test")[2] == ""
 
 
-@pytest.mark.parametrize(
-    ("words", "marks"),
-    [
-        ([], "not lab and not benchmark and not long"),
-        (["lab"], "lab"),
-        (["all"], "not lab"),
-        (["long"], "long"),
-        (["-m", "x"], None),
-    ],
-)
-def test_test_chooses_by_marks(checkout: Checkout, words: list[str], marks: str | None) -> None:
-    _, out, _ = checkout.run("test", *words)
-    chosen = (
-        f'"-m", "{marks}"' if marks else '"-m", "not lab and not benchmark and not long", "-m", "x"'
-    )  # pytest takes the last
-    chosen = f"{SPREAD}, {chosen}"
-    assert out == shown(chosen, checkout.root)
+def test_parts_are_chosen_by_marks_and_made_of_files_that_are_there(checkout: Checkout) -> None:
+    for words, chosen in (
+        ([], f'"-m", "{USUAL}"'),
+        (["lab"], '"-m", "lab"'),
+        (["all"], '"-m", "not lab"'),
+        (["long"], '"-m", "long"'),
+        (["-m", "x"], f'"-m", "{USUAL}", "-m", "x"'),  # pytest takes the last
+    ):
+        assert checkout.run("test", *words)[1] == shown(f"{SPREAD}, {chosen}", checkout.root)
+    for part, workers in (("quick", "logical"), ("docs", "0")):
+        arguments, _ = json.loads(checkout.run("test", part, "-x")[1])
+        files = [word for word in arguments if word.startswith("tests/")]
+        assert len(files) >= 5
+        assert [file for file in files if not (ROOT / file).exists()] == []
+        assert (arguments[1], arguments[-1]) == (workers, "-x")
 
 
-@pytest.mark.parametrize(("part", "workers"), [("quick", "logical"), ("docs", "0")])
-def test_part_is_made_of_files_that_are_there(checkout: Checkout, part: str, workers: str) -> None:
-    arguments, _ = json.loads(checkout.run("test", part, "-x")[1])
-    files = [word for word in arguments if word.startswith("tests/")]
-    assert len(files) >= 5
-    assert [file for file in files if not (ROOT / file).exists()] == []
-    assert (arguments[1], arguments[-1]) == (workers, "-x")
-
-
-@pytest.mark.parametrize("word", ["-h", "--help"])
-def test_parts_are_told_in_ten_lines_without_a_set_up(checkout: Checkout, word: str) -> None:
-    code, out, err = checkout.run("test", word)
-    assert (code, err, checkout.installs()) == (0, "", [])
-    assert len(out.splitlines()) <= 10
-    for part in ("docs", "quick", "unit", "contract", "e2e", "lab", "long", "all"):
-        assert f"\n  {part} " in out
+def test_parts_are_told_in_ten_lines_without_a_set_up(checkout: Checkout) -> None:
+    for word in ("-h", "--help"):
+        code, out, err = checkout.run("test", word)
+        assert (code, err, checkout.installs()) == (0, "", [])
+        assert len(out.splitlines()) <= 10
+        for part in ("docs", "quick", "unit", "contract", "e2e", "lab", "long", "all"):
+            assert f"\n  {part} " in out
 
 
 def test_two_at_once_set_up_once(checkout: Checkout) -> None:

@@ -24,6 +24,7 @@ from tests.waiting import until
 
 pytestmark = OWN_LOGIN
 REAL_PERF = Path("/usr/bin/perf")
+READS = "while dd if=/dev/zero of=/dev/null bs=64k count=3000; do sleep 0.1; done"  # often enough to be sampled
 
 # It records as perf does, until TERM, and its text has one event for each line that was recorded.
 FAKE = r"""#!/bin/sh
@@ -193,7 +194,7 @@ class TestRealPerf:
     def test_a_login_without_rights_of_its_own_sees_the_kernels_functions(self, patient: Patient) -> None:
         shutil.copy(REAL_PERF, patient.perf)
         patient.allow()
-        with subprocess.Popen(["dd", "if=/dev/zero", "of=/dev/null", "bs=64k"], stderr=subprocess.DEVNULL) as burns:
+        with subprocess.Popen(["sh", "-c", READS], stderr=subprocess.DEVNULL) as burns:
             captured = asyncio.run(patient.profile())
             burns.kill()
         assert not captured.incomplete, captured

@@ -22,7 +22,7 @@ from tests.e2e import faulty_servers
 from tests.nodes.simulated_fleet import ROOT, FleetProcess, fleet_of
 from tests.waiting import until
 
-COUNT = 30
+COUNT = 12
 ARGUMENTS = ["check", "--all", "--json", "--samples", "1", "--parallel", "40", "--inventory"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 STANDSTILL_SECONDS = LOGIN_LIMIT.total_seconds() + 4

@@ -1,4 +1,4 @@
-"""A worker of three is killed in the middle of a sweep: every node is answered, once."""
+"""A worker of two is killed in the middle of a sweep: every node is answered, once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.nodes.workers import Program, Workshop, workshop
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.slow
-NODES = 120
+NODES = 40
 CHUNK = 5
 DEADLINE = timedelta(seconds=30)
 
@@ -59,14 +59,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         environ = {"ZOMBIE_INVENTORY": str(inventory), "HOME": str(folder)}
         with workshop(folder, environ) as shop:
             cluster = Cluster(shop, Inventory.load(inventory).nodes, [])
-            for _ in range(3):
+            for _ in range(2):
                 cluster.joins()
             yield cluster
 
 
 async def killed_in(cluster: Cluster, chance: random.Random) -> None:
-    """Sweep once, and kill a worker when so many answers are there; another takes its place afterwards."""
-    due, victim = chance.randrange(NODES), cluster.workers.pop(chance.randrange(3))
+    """Sweep once, and kill a worker when so many answers are there."""
+    due, victim = chance.randrange(NODES), cluster.workers.pop(chance.randrange(2))
     heard = list[NodeAnswer]()
 
     def outcome(answer: NodeAnswer) -> None:
@@ -79,12 +79,10 @@ async def killed_in(cluster: Cluster, chance: random.Random) -> None:
     assert victim.end() == -signal.SIGKILL
     assert Counter(answer.node for answer in heard) == Counter(node.name for node in cluster.nodes)
     assert {answer.outcome for answer in heard} == {NodeOutcome.ANSWERED}
-    cluster.joins()
 
 
-@pytest.mark.parametrize("seed", range(2))
-async def test_every_node_is_answered_once(cluster: Cluster, seed: int) -> None:
-    await killed_in(cluster, random.Random(seed))
+async def test_every_node_is_answered_once(cluster: Cluster) -> None:
+    await killed_in(cluster, random.Random(0))
 
 
 @pytest.mark.benchmark
@@ -94,6 +92,7 @@ async def test_every_node_is_answered_once_a_hundred_times(
     began, chance = time.monotonic(), random.Random(1_000)
     for _ in range(100):
         await killed_in(cluster, chance)
+        cluster.joins()
     record_property("table", f"100 sweeps of {NODES} nodes, a worker killed in each: {time.monotonic() - began:.0f} s")
 
 
