@@ -213,6 +213,7 @@ CAPTURE_EVENTS: tuple[OwnEvent, ...] = (
         "ab" * 32,
         39,
         4406.75,
+        True,
     ),
     CaptureStopping("c4p7t0re00", "ann", 12.5, 3600.0),
     CaptureEnded("c4p7t0re00", "ann stopped it", "its ring", ("its last segment",)),

@@ -142,41 +142,31 @@ class RollingControl:
             raise CannotRead(f"systemd did not stop the recorder ({said})", "It ends by itself at its time.")
 
     async def end_lost(
-        self,
-        rolling: RollingCapture,
-        said: str,
-        by: str = "",
-        unread: Sequence[str] = (),
-        lost: Sequence[SymptomCaught] = (),
+        self, rolling: RollingCapture, said: str, by: str = "", unread: Sequence[str] = ()
     ) -> RollingCapture:
         """End a capture that has ended by itself on a node that cannot be looked at; return its state.
 
-        Shape: `said` is why not; `unread` and `lost` as of `record_end`. A person (`by`) may end it as soon as its time
-        is over, the bot a day after.
+        Shape: `said` is why not, `unread` what was not read of it before. A person (`by`) may end it as soon as its
+        time is over, the bot a day after.
         """
         because = f"its time was over, and its node could not be looked at ({one_line(said, 160).rstrip('.')})"
         left = f"its ring in {self.access.places.folder}, if that node still exists"
         ended = CaptureEnded(rolling.id, because, left, (*unread, *AFTER_LAST_LOOK))
-        return await self._append(ended, by or BOT, lambda now, at: now.is_overdue(at) if by else now.is_lost(at), lost)
+        return await self._append(ended, by or BOT, lambda now, at: now.is_overdue(at) if by else now.is_lost(at))
 
     async def record_begun(self, rolling: RollingCapture, since_usec: int) -> RollingCapture:
         """Record that its recorder runs, and since when; return its state."""
         return await self._append(CaptureBegan(rolling.id, since_usec), BOT, lambda now, _: not now.since_usec)
 
-    async def record_symptom(self, event: SymptomCaught) -> None:
-        """Record a symptom, unless it is on record: several programs may see it."""
-        await self._append(event, BOT, lambda now, _: not now.knows(event))
+    async def record_symptom(self, event: SymptomCaught) -> RollingCapture:
+        """Record a symptom, unless it is on record: several programs may see it; return the capture's state."""
+        return await self._append(event, BOT, lambda now, _: not now.knows(event))
 
     async def record_end(
-        self,
-        rolling: RollingCapture,
-        because: str,
-        left: str,
-        unread: Sequence[str] = (),
-        lost: Sequence[SymptomCaught] = (),
+        self, rolling: RollingCapture, because: str, left: str, unread: Sequence[str] = ()
     ) -> RollingCapture:
-        """Record the end, with the symptoms whose segments are `lost`; return the capture's new state."""
-        return await self._append(CaptureEnded(rolling.id, because, left, tuple(unread)), BOT, lambda *_: True, lost)
+        """Record the end; return the capture's new state."""
+        return await self._append(CaptureEnded(rolling.id, because, left, tuple(unread)), BOT, lambda *_: True)
 
     async def remove_ring(self, node: Node, rolling: RollingCapture, whom: MachineIdentity, look: RollingStatus) -> str:
         """Remove the ring of a capture's ended recorder; return what is left, empty if nothing is.
@@ -261,22 +251,17 @@ class RollingControl:
             raise NotAllowedToAsk(f"{by} asked for {most} captures within a day; [capture] a_day allows no more.")
 
     async def _append(
-        self,
-        event: CaptureEvent,
-        by: str,
-        may: Callable[[RollingCapture, datetime], bool],
-        first: Sequence[SymptomCaught] = (),
+        self, event: CaptureEvent, by: str, may: Callable[[RollingCapture, datetime], bool]
     ) -> RollingCapture:
-        """Append it where its capture is not over, and where `may` says so of the capture at the ledger's time.
+        """Append it where `may` says so of its capture at the ledger's time; return the capture's state afterwards.
 
-        Shape: `first` goes in before it, as far as it is not on record. Returns the capture's state afterwards.
+        Only a symptom may come after the end: another program may have ended the capture that this one looked at.
         """
 
         def decide(record: CaptureRecord) -> Sequence[CaptureEvent]:
             rolling = record.captures.get(event.capture)
-            if rolling is None or rolling.is_over or not may(rolling, record.now):
-                return ()
-            return (*(each for each in first if not rolling.knows(each)), event)
+            is_late = rolling is not None and rolling.is_over and not isinstance(event, SymptomCaught)
+            return () if rolling is None or is_late or not may(rolling, record.now) else (event,)
 
         await self.ledger.append(decide, by)
         return await self.find(event.capture)

@@ -103,6 +103,15 @@ class RollingCapture:
         """True when this was caught before: several programs may see it."""
         return any(each.covers(symptom) for each in self.caught)
 
+    def with_caught(self, symptom: SymptomCaught) -> RollingCapture:
+        """Return it with this as well, which takes the place of what tells less of the same."""
+        if self.knows(symptom):
+            return self
+        is_less = [each.core == symptom.core and symptom.covers(each) for each in self.caught]
+        kept = [each for each, less in zip(self.caught, is_less, strict=True) if not less]
+        kept.insert([*is_less, True].index(True), symptom)
+        return replace(self, caught=tuple(kept))
+
     def hold(self, core: int, begins: float, ends: float) -> SymptomCaught | None:
         """Return what is on record of a core that was held within that time: it is the same, be it longer by now."""
         of_core = (each for each in self.caught if each.core == core and each.ends_mono)
@@ -146,6 +155,7 @@ CaptureDecision: TypeAlias = Callable[[CaptureRecord], Sequence[CaptureEvent]]
 def captures_of(entries: Iterable[Entry]) -> dict[str, RollingCapture]:
     """Return the captures by id, in the order of their requests; entries of newer programs are left out.
 
+    Whoever ends a capture need not be who saw what it caught, so that may come later.
     In older records one may have been asked for and never begun, or wait for another person's yes: it is over.
     """
     found: dict[str, RollingCapture] = {}
@@ -160,7 +170,7 @@ def captures_of(entries: Iterable[Entry]) -> dict[str, RollingCapture]:
         if isinstance(event, CaptureApproved):
             waiting.discard(event.capture)
         before = found.get(getattr(event, "capture", ""))
-        if before is not None and not before.is_over:
+        if before is not None and (not before.is_over or isinstance(event, SymptomCaught)):
             found[before.id] = _capture_after(before, event, entry)
     for name, rolling in found.items():
         if rolling.started is None and rolling.ended is None:
@@ -185,13 +195,7 @@ def _capture_after(before: RollingCapture, event: object, entry: Entry) -> Rolli
             state = RollingState.RUNNING if before.stopping is None else before.state
             return replace(before, state=state, since_usec=event.since_usec)
         case SymptomCaught():
-            if before.knows(event):
-                return before
-            shorter = [each for each in before.caught if each.core == event.core and event.covers(each)]
-            if not shorter:
-                return replace(before, caught=(*before.caught, event))
-            kept = (each for each in before.caught if each is shorter[0] or each not in shorter)
-            return replace(before, caught=tuple(event if each is shorter[0] else each for each in kept))  # it went on
+            return before.with_caught(event)
         case CaptureStopping():
             return replace(before, state=RollingState.STOPPING, stopped_by=entry.by, stopping=event)
         case CaptureEnded():

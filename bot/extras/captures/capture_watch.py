@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import reduce
 
 from bot.app.factories import incident_id, nonce, now, ssh_scripts, ssh_transport
 from bot.app.version import program_name
@@ -29,6 +29,7 @@ from bot.extras.captures.events import SymptomCaught
 from bot.extras.captures.held_cores import (
     HELD_SECONDS,
     LEAST_SECONDS,
+    NEAR_SECONDS,
     HeldCoreFinder,
     HeldStretch,
     joined,
@@ -39,7 +40,7 @@ from bot.extras.captures.ring_access import MachineIdentity, RingAccess
 from bot.extras.captures.ring_status import RollingStatus
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.store import CaptureStore
-from bot.extras.captures.unfinished import Unfinished
+from bot.extras.captures.unfinished import TOO, Unfinished
 from bot.extras.profiles.by_core import CoreRuns
 from bot.extras.profiles.perf_command import JOURNAL_LINES
 from bot.extras.profiles.reader import Reader, Sample
@@ -50,16 +51,16 @@ from bot.settings import Settings
 
 BEFORE_SECONDS, AFTER_SECONDS = 30.0, 2.0  # around a symptom: the text that is copied to the bot
 _NOBODY = "no sample shows a process that held a core in the kernel (code with interrupts off may not be sampled)"
-_NEAR_SECONDS = 1.5  # a core released this shortly before a symptom, or a segment's end, counts as held until then
 _MOST_HELD = 5  # stretches of a segment that are recorded
 _MOST_NAMED_CORES = 20  # of those that were held in it, too
-_TOO = "; held in this segment, too: core "
 Keep = Callable[[str, bytes], None]  # a file's name, and a piece of perf's text; an empty one begins it
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureLookResult:
-    """The result of a look at a capture: its state, its cost, and what is not known yet (`waits`).
+    """The result of a look at a capture: its state, its cost, what is not known yet (`waits`), and `grown`.
+
+    The last are holds that go on, as far as they were read; they are on record, some minutes shorter.
 
     Units: `spent_seconds` of CPU for `recorded_seconds`.
     """
@@ -71,6 +72,12 @@ class CaptureLookResult:
     segments: int = 0
     clock_error: float | None = None
     waits: tuple[str, ...] = ()
+    grown: tuple[SymptomCaught, ...] = ()
+
+    @property
+    def shown(self) -> RollingCapture:
+        """The capture, with each hold as long as it was seen."""
+        return reduce(RollingCapture.with_caught, self.grown, self.rolling)
 
     @property
     def load_percent(self) -> float | None:
@@ -89,7 +96,10 @@ def _keep_nothing(name: str, text: bytes) -> None:
 
 @dataclass(slots=True)
 class RollingWatch:
-    """Looks at captures, and remembers what it has not finished; without `sketches` nothing is stored for pictures."""
+    """Looks at captures; without `sketches` nothing is stored for pictures.
+
+    What was seen is on record as soon as it is: any program may be the next to look, and end the capture.
+    """
 
     control: RollingControl
     sketches: Sketches | None = None
@@ -103,25 +113,33 @@ class RollingWatch:
         Raises: as `look`; InventoryError where the node is not in the inventory.
         """
         try:
-            return (
-                CaptureLookResult(rolling)
-                if rolling.is_over
-                else await self.look(known.find(rolling.node), rolling, keep)
-            )
+            if not rolling.is_over:
+                return await self.look(known.find(rolling.node), rolling, keep)
         except (InventoryError, Unreachable, CannotRead, CannotTell) as no:
-            rolling = await self._end_lost(rolling, no.sentence)
+            rolling = await self.control.end_lost(rolling, no.sentence, "", self._unfinished[rolling.id].unread)
             if not rolling.is_over:
                 raise
-            return CaptureLookResult(rolling)
+        return CaptureLookResult(await self._settle(rolling))
 
     async def note_away(self, rolling: RollingCapture, because: str) -> CaptureLookResult:
         """Keep why no look is possible until there is one; return what is known without it."""
         mine = self._unfinished[rolling.id]
         since = f" since {mine.looked_at:%H:%M} UTC" if mine.looked_at is not None else ""
         mine.away = f"it could not be looked at{since}: {because.rstrip('.')}"
-        seen = [f"{each.sentence}: its segment is not read" for each in mine.seen]
-        await self._record_going(mine, math.inf)  # nobody may ever read it again
-        return CaptureLookResult(await self.control.find(rolling.id), waits=(*seen, *mine.unread))
+        rolling = await self._settle(await self.control.find(rolling.id))  # nobody may ever read it again
+        return CaptureLookResult(rolling, waits=tuple(mine.unread))
+
+    async def finish(self) -> None:
+        """Put on record how far holds that go on were read: this program is about to end."""
+        for capture in list(self._unfinished):
+            await self._settle(await self.control.find(capture))
+
+    async def _settle(self, rolling: RollingCapture) -> RollingCapture:
+        """Put on record what was seen and is not on it, be the capture over or not; return its state."""
+        mine = self._unfinished[rolling.id]
+        for each in (*mine.seen, *mine.grown(rolling)):
+            rolling = await self.control.record_symptom(each)
+        return rolling
 
     async def stopped(
         self,
@@ -141,7 +159,7 @@ class RollingWatch:
             if not rolling.is_over:
                 rolling = await self.control.stop(known.find(rolling.node), rolling, by, os_user)
         except (InventoryError, Unreachable, CannotTell) as no:
-            rolling = await self._end_lost(rolling, no.sentence, by)
+            rolling = await self.control.end_lost(rolling, no.sentence, by, self._unfinished[rolling.id].unread)
             if not rolling.is_over:
                 raise
         return await self.look_or_give_up(known, rolling, keep)
@@ -185,7 +203,8 @@ class RollingWatch:
         error = look.kernel_log.error if look.kernel_log is not None else None
         recorded = max(0.0, whom.uptime - rolling.since_usec / 1e6)
         ring = (look.ring_bytes, len(look.segments))
-        return CaptureLookResult(rolling, look.spent_seconds, recorded, *ring, error, tuple(waits))
+        goes_on = (replace(each, sentence=f"{each.sentence}, and it may go on") for each in mine.grown(rolling))
+        return CaptureLookResult(rolling, look.spent_seconds, recorded, *ring, error, tuple(waits), tuple(goes_on))
 
     async def _halt_if_stopped(self, node: Node, whom: MachineIdentity) -> list[str]:
         """Stop a recorder that somebody has stopped on record: their program may have ended before it did so."""
@@ -223,14 +242,10 @@ class RollingWatch:
             return CaptureLookResult(rolling, waits=(*mine.unread, "whether it is over: its recorder runs"))
         left = await self.control.remove_ring(node, rolling, whom, look)
         unread = (*mine.unread, *after)
-        return CaptureLookResult(await self.control.record_end(rolling, because, left, unread, mine.lost))
-
-    async def _end_lost(self, rolling: RollingCapture, said: str, by: str = "") -> RollingCapture:
-        mine = self._unfinished[rolling.id]
-        return await self.control.end_lost(rolling, said, by, mine.unread, mine.lost)
+        return CaptureLookResult(await self._settle(await self.control.record_end(rolling, because, left, unread)))
 
     async def _note_log(self, rolling: RollingCapture, look: RollingStatus) -> None:
-        """Keep what the kernel's log tells of until it is on record; only then it counts as read."""
+        """Record what the kernel's log tells of, with segments that wait; only then it counts as read."""
         mine, around = self._unfinished[rolling.id], set(rolling.request.around) - {"core-held"}
         mine.log = ""
         if look.clock.minus_mono is None:
@@ -239,13 +254,17 @@ class RollingWatch:
             mine.log = f"the kernel's log is unread ({look.log_unread}), so resets and lockups are not seen"
         if mine.log or not around:
             return
-        error = _time_error(look)
-        for name, what, at in look.symptoms:
-            seen = SymptomCaught(rolling.id, name, mine.wall(at), at, f"{what} at {mine.words(at)} UTC", error=error)
-            is_known = any(each.covers(seen) for each in (*mine.seen, *rolling.caught))
-            if name in around and at >= rolling.since_mono and not is_known:
-                mine.seen.append(seen)
-        mine.seen = [each for each in mine.seen if not rolling.knows(each)]
+        error, unread = _time_error(look), "the segment around it"
+        told = (
+            SymptomCaught(
+                rolling.id, name, mine.wall(at), at, f"{what} at {mine.words(at)} UTC", unread, error, unfinished=True
+            )
+            for name, what, at in look.symptoms
+            if name in around and at >= rolling.since_mono
+        )
+        mine.seen = [each for each in (*mine.seen, *told) if not rolling.knows(each)]
+        for seen in mine.seen:
+            await self.control.record_symptom(seen)
         until = rolling.since_mono if mine.log_read is None else mine.log_read
         begins = look.log_begins_after(until)
         if begins is not None:
@@ -264,47 +283,44 @@ class RollingWatch:
     ) -> list[str]:
         """Record what the ring shows of symptoms and of held cores; return what is not known yet."""
         mine, waits = self._unfinished[rolling.id], list[str]()
-        for seen in list(mine.seen):
+        if mine.clock.minus_mono is None:  # which segment was written when is not known
+            return mine.unread
+        for seen in (await self.control.find(rolling.id)).found:
             names, is_whole = _segments_around(look, rolling, seen.at_mono, runs)
-            if not is_whole:
-                minutes = rolling.request.segment_minutes
-                waits.append(f"{seen.sentence}: its segment is written for up to {minutes} min more")
+            if not seen.waits or not is_whole:
                 continue
             try:
-                caught = await self._read_cores_before(node, rolling, look, seen, names, keep)
+                caught = await self._read_cores_before(node, rolling, seen, names, keep)
             except CannotRead as no:
-                caught = replace(seen, unread=one_line(no.sentence, 200))
-                if not seen.unread:  # tried once more: the ring keeps it until then
-                    mine.seen = [caught if each is seen else each for each in mine.seen]
+                caught = replace(seen, unread=one_line(no.sentence, 200), unfinished=False)
+                if seen.name not in mine.done:  # tried once more: the ring keeps it until then
+                    mine.done.add(seen.name)
                     waits.append(f"{caught.sentence}: {caught.unread}")
                     continue
             await self.control.record_symptom(caught)
-            mine.seen = [each for each in mine.seen if not caught.covers(each)]
-        if "core-held" in rolling.request.around and mine.clock.minus_mono is not None:
+        if "core-held" in rolling.request.around:
             look = look if runs or not look.is_active else replace(look, segments=())  # another recorder's
             mine.since = rolling.since_mono
             await self._search_held_cores(node, rolling, look, keep)
             mine.note_rest(rolling, look, runs)
-        goes_on = (f"{event.sentence}, and it may go on" for event, _ in mine.going.values())
-        return [*waits, *goes_on, *mine.unread]
+        return [*waits, *mine.unread]
 
     async def _read_cores_before(
         self,
         node: Node,
         rolling: RollingCapture,
-        look: RollingStatus,
         seen: SymptomCaught,
         names: Sequence[str],
         keep: Keep,
     ) -> SymptomCaught:
         """Return a symptom with a sentence about the cores just before it. Raises: CannotRead."""
-        lost = replace(seen, unread=seen.unread or "the ring no longer reaches back to it, or recorded nothing then")
+        lost = replace(seen, unread="the ring no longer reaches back to it, or recorded nothing then", unfinished=False)
         if not names:
             return lost
         at = seen.at_mono
         between = (at - BEFORE_SECONDS, at + AFTER_SECONDS)
-        found, called = HeldCoreFinder(), f"{seen.symptom}-{seen.at:%H%M%S}"
-        runs, unread = await self._read_segments(node, rolling, names, between, called, keep, found)
+        found = HeldCoreFinder()
+        runs, unread = await self._read_segments(node, rolling, names, between, seen.name, keep, found)
         held = [each for each in found.finish() if each.begins < at and each.seconds >= LEAST_SECONDS]
         missing = sum(ends - begins for begins, ends in without_samples(found.sampled, between[0], at))
         if not held and missing > BEFORE_SECONDS - 1:
@@ -313,7 +329,7 @@ class RollingWatch:
         sentence = f"{seen.sentence}; {_who_held(held[0], at) if held else f'in {before} {_NOBODY}'}"
         sentence += f"; {missing:.0f} of {before} have no sample" if missing else ""
         drawn = await self._store_sketch(rolling, held[0].core, runs, sentence) if held else ""
-        return replace(seen, sentence=sentence, unread=unread, sketch=drawn)
+        return replace(seen, sentence=sentence, unread=unread, sketch=drawn, unfinished=False)
 
     async def _search_held_cores(self, node: Node, rolling: RollingCapture, look: RollingStatus, keep: Keep) -> None:
         """Search the newly closed segments for held cores."""
@@ -330,52 +346,36 @@ class RollingWatch:
                 mine.done |= {name} & segments.keys()
                 segments[name], mine.sampled[name] = one_line(no.sentence, 160), [(ended - lasts, ended)]
                 continue
-            held = joined([*mine.held, *found.finish()])
-            await self._record_holds(rolling, held, found.sampled, runs)
-            segments[name], mine.sampled[name] = unread, found.sampled
+            held, mine.sampled[name] = joined([*mine.held, *found.finish()]), found.sampled
             mine.held = [each for each in held if each.ends > mine.reached - SEGMENTS * lasts]  # it may go on
+            await self._record_new_holds(rolling, held, found.sampled, runs)
+            segments[name] = unread
             mine.done.add(name)
+        for grown in mine.grown(await self.control.find(rolling.id), rolling.request.half_ring_seconds):
+            await self.control.record_symptom(grown)
 
-    async def _record_holds(
+    async def _record_new_holds(
         self,
         rolling: RollingCapture,
         held: Sequence[HeldStretch],
         sampled: Sequence[tuple[float, float]],
         runs: CoreRuns,
     ) -> None:
-        """Record the longest of those that were `sampled` now, and of those on record for how long they went on.
-
-        The latter once they are over, and before the ring has lost what is on record: whoever reads it joins them then.
-        """
-        mine, record, new = self._unfinished[rolling.id], await self.control.find(rolling.id), list[SymptomCaught]()
-        reached = max([mine.reached, *(ends for _, ends in sampled)])
-        for each in held:
-            if each.seconds < HELD_SECONDS or not any(each.begins <= to and each.ends >= at for at, to in sampled):
-                continue
-            known = record.hold(each.core, each.begins, each.ends)
-            if known is None:
-                new.append(mine.core_held(rolling, each))
-                continue
-            begins, ends = min(each.begins, known.at_mono), max(each.ends, known.ends_mono)
-            whole = mine.core_held(rolling, replace(each, begins=begins, ends=ends))
-            if not record.knows(whole):
-                said = whole.sentence + "".join(known.sentence.partition(_TOO)[1:])
-                due = known.ends_mono + 60 * rolling.request.segment_minutes * SEGMENTS / 2
-                mine.going[each.core, begins] = replace(whole, sentence=said, sketch=known.sketch), due
-        await self._record_going(mine, reached)
+        """Record the longest of those that were `sampled` now and are not on record."""
+        record = await self.control.find(rolling.id)
+        new = [
+            self._unfinished[rolling.id].core_held(rolling, each)
+            for each in held
+            if each.seconds >= HELD_SECONDS
+            and any(each.begins <= to and each.ends >= at for at, to in sampled)
+            and record.hold(each.core, each.begins, each.ends) is None
+        ]
         cores = sorted({event.core for event in new[_MOST_HELD:]})
-        more = f"{_TOO}{listed([*map(str, cores)], _MOST_NAMED_CORES)}" if cores else ""
+        more = f"{TOO}{listed([*map(str, cores)], _MOST_NAMED_CORES)}" if cores else ""
         for event in new[:_MOST_HELD]:
             drawn = await self._store_sketch(rolling, event.core, runs, event.sentence)
             await self.control.record_symptom(replace(event, sentence=event.sentence + more, sketch=drawn))
             more = ""  # said once, of the longest
-
-    async def _record_going(self, mine: Unfinished, reached: float) -> None:
-        """Record the holds on record that went on and are over, now that all until then is read, or that are due."""
-        for key, (event, due) in list(mine.going.items()):
-            if event.ends_mono >= due or reached - event.ends_mono > _NEAR_SECONDS:
-                await self.control.record_symptom(event)
-                mine.going.pop(key, None)  # a person's look beside this one may have done it
 
     async def _read_segments(
         self,
@@ -446,7 +446,7 @@ def _who_held(held: HeldStretch, at_mono: float) -> str:
     >>> _who_held(HeldStretch(39, "kubelet", 77, "f", 0.97, 300, 1.0, 7.6), 7.6)
     'in the 6.6 s before it core 39 ran kubelet (77) in f for 97 % of samples'
     """
-    if at_mono - held.ends <= _NEAR_SECONDS:
+    if at_mono - held.ends <= NEAR_SECONDS:
         return f"in the {at_mono - held.begins:.1f} s before it {held.says}"
     return f"from {at_mono - held.begins:.1f} s to {at_mono - held.ends:.1f} s before it {held.says}"
 

@@ -60,11 +60,9 @@ class CaptureClaims:
     _mine: set[str] = field(default_factory=set)
 
     async def take(self, capture: str, is_over: bool = False) -> bool:
-        """Look at it from now on; False while another program that is alive does, and for what is over and shown so."""
-        if is_over or capture in self.shown:
-            return capture in self.shown
-        if capture in self._mine:
-            return True
+        """Look at it from now on; False while another program that is alive does, and for what is over and told so."""
+        if is_over or capture in self.shown or capture in self._mine:
+            return capture in self.shown or capture in self._mine
         if await self.chat_requests.is_open(card_name(capture)) or not await self.chat_requests.keep(_LOOKS + capture):
             return False
         self._mine.add(capture)
@@ -153,7 +151,7 @@ class CaptureCards:
     def _with_cost(self, news: CaptureLookResult) -> CaptureLookResult:
         """Return it with the cost that was seen last, where its own look saw none: it has ended, or is away."""
         before = self._figures.get(news.rolling.id) if news.load_percent is None else None
-        return news if before is None else replace(before, rolling=news.rolling, waits=news.waits)
+        return news if before is None else replace(before, rolling=news.rolling, waits=news.waits, grown=news.grown)
 
     # --- the card
 
@@ -241,11 +239,14 @@ class CaptureCards:
 
 
 def _told_of(rolling: RollingCapture) -> Sequence[SymptomCaught]:
-    """Return what is told of it: the first gap of the log and symptoms, and in place of the next that there is more."""
+    """Return what is told of it: the first gap of the log and symptoms, and in place of the next that there is more.
+
+    A symptom is told with what its segments show, or that they were never read.
+    """
     told, more = rolling.found[:MOST_TOLD], rolling.found[MOST_TOLD : MOST_TOLD + 1]
     says = f"More was caught, which is not told here: zombie capture show {rolling.id}"
     return (
         *rolling.gaps[:1],
-        *told,
+        *(each for each in told if rolling.is_over or not each.waits),
         *(replace(caught, sentence=says, unread="", sketch="", ends_mono=0.0) for caught in more),
     )

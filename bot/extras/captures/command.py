@@ -172,6 +172,7 @@ async def _look_or_stop(arguments: argparse.Namespace, watch: RollingWatch) -> C
         news = await watch.stopped(known, rolling, by, by.removeprefix("terminal:"), keep)
     else:
         news = await watch.look_or_give_up(known, rolling, keep)
+    await watch.finish()
     for path in kept:
         print(f"kept: {path}", file=sys.stderr)
     return news

@@ -60,12 +60,13 @@ class CaptureBegan(OwnEvent):
 
 @dataclass(frozen=True, slots=True)
 class SymptomCaught(OwnEvent):
-    """A symptom came during a capture; `sentence` says what the segments around it show, or `unread` why they cannot.
+    """A symptom came during a capture; `sentence` says what the segments around it show, or `unread` why they do not.
 
     Shape: `at` is the symptom's time of day, `at_mono` the same by the node's CLOCK_MONOTONIC, in seconds. `error` is
     how far that may be off, None if not known. `sketch` is the content hash of the sketch of the core in question, kept
     under the capture's id; empty if there is none. `core` is the core that was held; -1 if there is none, or not known;
-    `ends_mono` is until when, 0 if not known.
+    `ends_mono` is until when, 0 if not known. `unfinished`: when this was seen, the segments around it were unread, or
+    the core was still held; a later entry tells more of the same.
     """
 
     capture: str
@@ -78,6 +79,17 @@ class SymptomCaught(OwnEvent):
     sketch: str = ""
     core: int = -1
     ends_mono: float = 0.0
+    unfinished: bool = False
+
+    @property
+    def waits(self) -> bool:
+        """True for a symptom whose segments were not read yet."""
+        return self.unfinished and not self.ends_mono
+
+    @property
+    def name(self) -> str:
+        """Its name among those of its capture, also that of a file with perf's text around it."""
+        return f"{self.symptom}-{self.at:%H%M%S}"
 
     @property
     def until(self) -> datetime:
@@ -90,7 +102,8 @@ class SymptomCaught(OwnEvent):
         # Of a moment each program has its own clock error; a held core's times are those of its samples.
         apart = 0.0 if self.ends_mono else SAME_SECONDS
         begins, ends = self.at_mono - apart, max(self.at_mono, self.ends_mono) + apart
-        return is_same and begins <= other.at_mono and max(other.at_mono, other.ends_mono) <= ends
+        is_within = begins <= other.at_mono and max(other.at_mono, other.ends_mono) <= ends
+        return is_same and is_within and self.waits <= other.waits
 
 
 @dataclass(frozen=True, slots=True)

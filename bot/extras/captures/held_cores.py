@@ -15,6 +15,7 @@ from bot.extras.profiles.reader import Sample
 SECOND = 1_000_000_000
 HELD_SECONDS = 2.0
 LEAST_SECONDS = 0.5
+NEAR_SECONDS = 1.5  # a core released this shortly before a symptom, or a segment's end, counts as held until then
 _MOST_APART = SECOND // 4  # a dozen samples at 49 Hz: a held core may miss ticks with interrupts off
 _MOST_OTHERS = 3  # samples of others in a row that do not end a stretch, such as an interrupt or a short thread
 _MOST_CORES = 8192

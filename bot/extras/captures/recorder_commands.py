@@ -88,6 +88,11 @@ class RollingRequest:
         """How long it records."""
         return timedelta(hours=self.hours)
 
+    @property
+    def half_ring_seconds(self) -> float:
+        """How far half a ring reaches back."""
+        return 60 * self.segment_minutes * SEGMENTS / 2
+
 
 def hours_of(text: str) -> int:
     """Return the hours of a text such as `12h`.

@@ -58,6 +58,11 @@ class CapturePoller(WhileServing):
     _said: dict[str, str] = field(default_factory=dict)  # why the last turn of a capture failed
     named, every, failed = "captures", EVERY_SECONDS, "captures_failed"
 
+    async def stop(self) -> None:
+        """End; what was seen by then is on record."""
+        await WhileServing.stop(self)
+        await self.watch.finish()
+
     async def turn(self) -> None:
         """Look at each capture that nobody else looks at, in turn, until it was told that it is over."""
         captures = (await self.watch.control.all()).values()

@@ -10,25 +10,25 @@ from itertools import chain
 from bot.domain.safe_text import listed
 from bot.extras.captures.capture_fold import RollingCapture
 from bot.extras.captures.events import SymptomCaught
-from bot.extras.captures.held_cores import HeldStretch, without_samples
+from bot.extras.captures.held_cores import HELD_SECONDS, NEAR_SECONDS, HeldStretch, without_samples
 from bot.extras.captures.ring_status import RollingStatus
 from bot.extras.profiles.capture_wire import WallClock
 
+TOO = "; held in this segment, too: core "
 _MOST_NAMED = 3  # segments that could not be read for the same reason, and times without samples
 _LATEST_BEGIN = 30.0  # seconds: a slow node's first segment begins late
 
 
 @dataclass(slots=True)
 class Unfinished:
-    """What this program has seen of a capture and not finished: only what the ledger took leaves it.
+    """What this program has read of a capture so far. What it has seen is on record as soon as the ledger takes it.
 
-    Shape: `log_read` is until when the log was read, `first_gap` and `log` what of it was not; `seen` are symptoms, as
-    they go on record if their segments are never read; `segments` were searched for held cores, each with what
-    was not read of it, `done` are not tried again; `sampled` are the times with samples of each since `since`, or all
-    of its time where it could not be read; `held` is who held a core in them, and `rest` what none shows at the end;
-    `going` are holds that are on record and went on, by core and beginning, each with the end at which it is due;
-    `clock` is what the node said last, in case that it does not say it; `away` is why no look was possible after that
-    of `looked_at`.
+    Shape: `log_read` is until when the log was read, `first_gap` and `log` what of it was not; `seen` are symptoms of
+    the last look; `segments` were searched for held cores, each with what was not read of it; `done` are segments, and
+    symptoms by their names, that are not tried a third time; `sampled` are the times with samples of each since
+    `since`, or all of its time where it could not be read; `held` is who held a core in them, and `rest` what none
+    shows at the end; `clock` is what the node said last, in case that it does not say it; `away` is why no look was
+    possible after that of `looked_at`.
     """
 
     log_read: float | None = None
@@ -40,7 +40,6 @@ class Unfinished:
     since: float = 0.0
     sampled: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     held: list[HeldStretch] = field(default_factory=list)
-    going: dict[tuple[int, float], tuple[SymptomCaught, float]] = field(default_factory=dict)
     rest: str = ""
     clock: WallClock = WallClock()
     looked_at: datetime | None = None
@@ -85,17 +84,31 @@ class Unfinished:
         until = "UTC on" if ends is None else f"to {self.words(ends)} UTC"
         return f"what the cores did from {self.words(begins)} {until}"
 
-    @property
-    def lost(self) -> list[SymptomCaught]:
-        """The symptoms, as they stand on record when the ring is gone."""
-        going = (event for event, _ in self.going.values())
-        return [*(replace(each, unread=each.unread or "its segment was lost") for each in self.seen), *going]
-
     def core_held(self, rolling: RollingCapture, held: HeldStretch) -> SymptomCaught:
         """Return what goes on record of a held core."""
         at, said = held.begins, f"core held for {held.seconds:.1f} s from {self.words(held.begins)} UTC: {held.says}"
-        error = self.clock.error
-        return SymptomCaught(rolling.id, "core-held", self.wall(at), at, said, "", error, "", held.core, held.ends)
+        return SymptomCaught(
+            *(rolling.id, "core-held", self.wall(at), at, said),
+            error=self.clock.error,
+            core=held.core,
+            ends_mono=held.ends,
+            unfinished=not rolling.is_over and self.reached - held.ends <= NEAR_SECONDS,
+        )
+
+    def grown(self, rolling: RollingCapture, least: float = 0.0) -> Iterator[SymptomCaught]:
+        """Yield the holds on record that lasted longer: those that are over, and others from `least` seconds more on.
+
+        Before the ring has lost what is on record of one: whoever reads it joins them then.
+        """
+        for held in self.held:
+            known = rolling.hold(held.core, held.begins, held.ends)
+            if known is None or held.seconds < HELD_SECONDS:
+                continue
+            begins, ends = min(held.begins, known.at_mono), max(held.ends, known.ends_mono)
+            whole = self.core_held(rolling, replace(held, begins=begins, ends=ends))
+            if not rolling.knows(whole) and (not whole.unfinished or ends - known.ends_mono >= least):
+                said = whole.sentence + "".join(known.sentence.partition(TOO)[1:])
+                yield replace(whole, sentence=said, sketch=known.sketch)
 
     def note_rest(self, rolling: RollingCapture, look: RollingStatus, runs: bool) -> None:
         """Keep since when no segment shows what the cores did, where the recorder has ended (not `runs`)."""

@@ -23,7 +23,7 @@ def lines(news: CaptureLookResult, most: int = 0) -> list[str]:
 
     Shape: `most` is how many of the last two stand there each, the newest; 0: all.
     """
-    rolling = news.rolling
+    rolling = news.shown
     found = [f"Capture {rolling.id} of {one_line(rolling.node, 60)}: {_state(rolling)}."]
     found.append(f"Looks for {', '.join(rolling.request.around)}; asked by {one_line(rolling.by, 80)}.")
     ended, load = rolling.ended, news.load_percent
@@ -41,7 +41,7 @@ def lines(news: CaptureLookResult, most: int = 0) -> list[str]:
     said = [f"{'Not read' if rolling.is_over else 'Not yet'}: {one_line(unread, 200)}." for unread in news.unread]
     found += _newest(rolling, "not read", said, most)
     found += [f"* {gap_words(rolling.gaps)}."] if rolling.gaps else []
-    said = [f"* {one_line(caught.sentence, 400)}{_unread(caught)}." for caught in rolling.found]
+    said = [f"* {one_line(caught.sentence, 400)}{_unread(caught, rolling.is_over)}." for caught in rolling.found]
     found += _newest(rolling, "caught", said, most)
     is_looked_at = load is not None or rolling.is_over
     if not rolling.caught and not news.unread and rolling.started is not None and is_looked_at:
@@ -65,8 +65,9 @@ def gap_words(gaps: Sequence[SymptomCaught]) -> str:
     return f"{one_line(gaps[0].sentence, 400)}{_unread(gaps[0])}{more}"
 
 
-def _unread(caught: SymptomCaught) -> str:
-    return f"; not read: {one_line(caught.unread, 200)}" if caught.unread else ""
+def _unread(caught: SymptomCaught, is_over: bool = True) -> str:
+    yet = " yet" if caught.waits and not is_over else ""
+    return f"; not read{yet}: {one_line(caught.unread, 200)}" if caught.unread else ""
 
 
 def _cost(news: CaptureLookResult) -> tuple[float, float] | None:
@@ -99,7 +100,7 @@ def document(rolling: RollingCapture, news: CaptureLookResult | None = None) -> 
                 "sentence": caught.sentence,
                 "unread": caught.unread,
             }
-            for caught in rolling.caught
+            for caught in (news or CaptureLookResult(rolling)).shown.caught
         ],
         "waits": list((news or CaptureLookResult(rolling)).unread),
         "recorded_seconds": round(news.recorded_seconds, 1) if running and news is not None else None,

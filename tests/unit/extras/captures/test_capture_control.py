@@ -442,8 +442,7 @@ def test_card_of_a_node_that_cannot_be_looked_at_says_since_when_until_the_end(s
     log.more["segments"] = ()
     log.minute(3)
     through(watch.look_or_give_up(stage.known, rolling))
-    reset, away = through(watch.note_away(rolling, "n0 refused the connection.")).waits
-    assert "its segment is not read" in reset
+    (away,) = through(watch.note_away(rolling, "n0 refused the connection.")).waits
     assert re.fullmatch(r"it could not be looked at since \d\d:\d\d UTC: n0 refused the connection", away), away
     stage.machine.reboot()
     over = through(watch.look_or_give_up(stage.known, rolling)).rolling
@@ -599,7 +598,7 @@ def test_segment_around_a_reset_is_read_at_the_second_try_or_said_to_be_unread(s
     log.reset()
     log.minute(3)
     first = through(watch.look_or_give_up(stage.known, rolling))
-    assert ("no text: 0" in first.waits[0], first.rolling.caught) == (True, ())
+    assert ("no text: 0" in first.waits[0], [each.waits for each in first.rolling.caught]) == (True, [True])
     second = through(watch.look_or_give_up(stage.known, rolling))
     assert ([each.unread for each in second.rolling.caught], second.waits) == (["no text: 1"], ())
 
@@ -791,37 +790,64 @@ def test_hold_that_goes_on_is_one_be_it_read_by_several_programs_and_crowds_out_
     ]
 
 
-def test_hold_that_goes_on_is_told_as_far_as_it_was_read_also_while_its_node_is_away(stage: Stage) -> None:
+def is_away(stage: Stage, ring: Ring) -> Iterator[Any]:
+    yield through(ring.watch.note_away(stage.find(), "it is gone")).rolling
+
+
+def is_stopped(stage: Stage, ring: Ring) -> Iterator[Any]:
+    through(ring.watch.finish())
+    yield stage.find()
+
+
+def is_ended_by_another(stage: Stage, ring: Ring) -> Iterator[Any]:
+    stage.machine.reboot()
+    assert stage.seen().is_over
+    yield through(ring.watch.look_or_give_up(stage.known, stage.find())).rolling
+    yield stage.find()
+
+
+@pytest.mark.parametrize("how", [is_away, is_stopped, is_ended_by_another])
+def test_hold_that_goes_on_is_told_and_on_record_as_far_as_it_was_read(
+    stage: Stage, how: Callable[[Stage, Ring], Iterator[Any]]
+) -> None:
     ring, looked = Ring(stage), list[CaptureLookResult]()
     for number in (1, 2, 3):
         begins = ring.since + 120 * (number - 1)
         ring.write(number, *(sampled(7, at, "kswapd") for at in ticks(begins, begins + 120)))
         looked.append(ring.look(1, number, ring.watch))
-    assert [each[:22] for each in looked[-1].waits if each.endswith(", and it may go on")] == ["core held for 359.9 s "]
-    away = through(ring.watch.note_away(looked[-1].rolling, "it is gone"))
-    assert [each.sentence[:22] for each in away.rolling.found] == ["core held for 359.9 s "]
+    assert looked[-1].waits == (), "it was read"
+    (said,) = (line for line in words.lines(looked[-1]) if "core held" in line)
+    assert (said[:22], said[-19:]) == ("* core held for 359.9 ", ", and it may go on.")
+    for ends in how(stage, ring):
+        assert [each.sentence[:19] for each in ends.found] == ["core held for 359.9"]
 
 
+@pytest.mark.parametrize("is_closed_by_it", [True, False], ids=["", "by another program"])
 @pytest.mark.parametrize("how", ["reboots", "leaves"])
-def test_what_was_seen_and_not_finished_is_on_record_where_the_ring_is_lost(stage: Stage, how: str) -> None:
+def test_what_was_seen_and_not_finished_is_on_record_where_the_ring_is_lost(
+    stage: Stage, how: str, is_closed_by_it: bool
+) -> None:
     log = KernelLog(stage)
     rolling, watch = stage.ask(), stage.watch()
     log.reset()
     log.more["segments"] = ()
     log.minute(0)
-    assert "its segment is written" in through(watch.look_or_give_up(stage.known, rolling)).waits[0]
+    seen = through(watch.look_or_give_up(stage.known, rolling))
+    assert words.lines(seen)[-1].endswith(" UTC; not read yet: the segment around it.")
     log.lines.clear()
     log.more["log_unread"] = "sudo: a password is required"
-    (waiting, unread) = through(watch.look_or_give_up(stage.known, rolling)).waits
-    assert "reset at" in waiting
+    (unread,) = through(watch.look_or_give_up(stage.known, rolling)).waits
+    log.more["clock"] = WallClock()  # so another program cannot tell which segment it is
+    assert [each.waits for each in stage.seen().caught] == [True]
     if how == "reboots":
         stage.machine.reboot()
     else:
         stage.machine.leave()
         stage.world.now += timedelta(days=2)
-    over = through(watch.look_or_give_up(stage.known, stage.find())).rolling
-    assert [(each.symptom, each.unread) for each in over.caught] == [("nic-reset", "its segment was lost")]
-    assert over.ended.unread == (unread, *AFTER_LAST_LOOK)
+    by = watch if is_closed_by_it else stage.watch()
+    over = through(by.look_or_give_up(stage.known, stage.find())).rolling
+    assert [(each.symptom, each.unread) for each in over.caught] == [("nic-reset", "the segment around it")]
+    assert over.ended.unread == (*([unread] if is_closed_by_it else []), *AFTER_LAST_LOOK)
 
 
 def test_what_the_first_look_of_a_program_left_out_is_said_until_the_end(stage: Stage) -> None:
@@ -851,18 +877,17 @@ def test_lines_of_the_log_that_came_between_two_looks_and_were_left_out_are_on_r
         assert (looked(watch).waits, stage.find().caught) == ((), ())
     log.reset()
     log.more["segments"] = ()
-    assert "its segment is written" in looked(watch).waits[0]
+    assert [each.waits for each in looked(watch).rolling.caught] == [True]
     logged(JOURNAL_LINES + 60)
-    (gap,) = looked(watch).rolling.caught
+    reset, gap = looked(watch).rolling.caught
     assert (gap.symptom, gap.sentence) == ("log-unread", "the kernel logged more than 200 lines between two looks")
     assert re.fullmatch(r"the kernel's log from [\d:.]+ to [\d:.]+ UTC", gap.unread)
     for by, leaves_out in ((watch, False), (stage.watch(), True)):  # of another program it is the first look
         again = looked(by)
-        assert (again.rolling.caught, "which reads its last 200 lines" in "".join(again.waits)) == ((gap,), leaves_out)
-    through(watch.stopped(stage.known, stage.find(), "terminal:ann"))
-    assert [each.symptom for each in stage.find().caught] == ["log-unread", "nic-reset"], (
-        "seen before it was pushed out"
-    )
+        says = "which reads its last 200 lines" in "".join(again.waits)
+        assert (again.rolling.caught, says) == ((reset, gap), leaves_out)
+    through(stage.watch(Failing(stage.access)).stopped(stage.known, stage.find(), "terminal:ann"))
+    assert [(each.symptom, each.waits) for each in stage.find().caught] == [("nic-reset", False), ("log-unread", False)]
 
 
 @pytest.mark.parametrize("is_over", [True, False], ids=["before its ring is removed", "while it runs"])

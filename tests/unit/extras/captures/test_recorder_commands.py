@@ -106,7 +106,7 @@ def test_what_is_over_stays_over() -> None:
     told = entries((ASKED, STARTING, CaptureEnded("abc1234567", "ann stopped it"), STARTING, CAUGHT), "house")
     rolling = captures_of(told)["abc1234567"]
     assert rolling.is_over
-    assert rolling.caught == ()
+    assert rolling.caught == (CAUGHT,), "another program saw it, and had no chance to tell before"
 
 
 def test_one_of_an_older_record_that_waits_for_a_yes_is_over_and_says_so() -> None:
