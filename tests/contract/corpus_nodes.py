@@ -1,7 +1,6 @@
 """Recordings of cgroups, kernel logs, network cards' counters and systemctl."""
 
 import re
-import subprocess
 from collections.abc import Callable
 from typing import Any
 
@@ -15,15 +14,8 @@ from bot.probes.kernel_log import KernelLogReading
 from bot.probes.nic import NicReading
 from bot.probes.units import UnitsReading
 from tests.contract.corpus import Refused, Row, text_of
+from tests.readings.node_tools import filtered
 from tests.readings.recorded import once, run, twice
-
-
-def awk(program: str, text: str, **variables: str) -> str:
-    """What the node's own filter leaves of a recording."""
-    given = [word for name, value in variables.items() for word in ("-v", f"{name}={value}")]
-    done = subprocess.run(["awk", *given, program], input=text, capture_output=True, text=True, timeout=30, check=True)
-    return done.stdout
-
 
 # --- cgroups: what is recorded apart is put together as one look sees it
 
@@ -77,7 +69,7 @@ CGROUPS: tuple[tuple[str, Callable[[str], Outputs], Any], ...] = (
 
 
 def log(text: str) -> Outputs:
-    return once("log", awk(FILTER, text.rstrip("\n") + "\n-- whole --\n", o="dmesg"))
+    return once("log", filtered(FILTER, text.rstrip("\n") + "\n-- whole --\n", o="dmesg"))
 
 
 def of_kernel_log(reading: KernelLogReading) -> Any:
@@ -112,7 +104,7 @@ DMESG: dict[str, Any] = {
 
 def counters(driver: str) -> Callable[[str], Outputs]:
     def outputs(text: str) -> Outputs:
-        kept = awk(nic.COUNTERS, text, d=driver)
+        kept = filtered(nic.COUNTERS, text, d=driver)
         return once("look", f"==> eth0 <==\ndriver: {driver}\n-- ethtool -S --\n{kept}{nic.END}\n")
 
     return outputs

@@ -1,17 +1,15 @@
 """The script that brings cgroup v2's dying memory cgroups to Prometheus, run on made trees by the shells of nodes."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.monitoring.exporters import OF_SCRIPT
+from tests.readings.node_tools import Way, every_shell
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "memory-cgroups.sh"
-SHELLS = [shell for shell in (["dash"], ["bash"], ["busybox", "sh"]) if shutil.which(shell[0])]
-every_shell = pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: shell[0])
 OLD = "nr_descendants 240\nnr_dying_descendants 68440\n"
 NEW = (
     "nr_descendants 240\nnr_subsys_cpu 12\nnr_subsys_memory 231\nnr_dying_descendants 68500\n"
@@ -29,7 +27,7 @@ def make(tree: Path, stat: str | None, controllers: str | None = "cpuset cpu io 
     return tree
 
 
-def run(shell: list[str], tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(shell: Way, tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     text = SCRIPT.read_text()
     assert text.count("tree=/sys/fs/cgroup\n") == 1
     text = text.replace("tree=/sys/fs/cgroup\n", f"tree={tree}\n")
@@ -43,7 +41,7 @@ def figures(text: str) -> dict[str, int]:
 
 @every_shell
 @pytest.mark.parametrize(("stat", "alive"), [(OLD, 240), (NEW, 231)], ids=["before 6.12", "since 6.12"])
-def test_living_and_dying_are_told(tmp_path: Path, shell: list[str], stat: str, alive: int) -> None:
+def test_living_and_dying_are_told(tmp_path: Path, shell: Way, stat: str, alive: int) -> None:
     done = run(shell, make(tmp_path / "cgroup", stat))
     assert (done.returncode, done.stderr) == (0, "")
     assert figures(done.stdout) == {"node_memory_cgroups_alive": alive, "node_memory_cgroups_dying": 68_440}
@@ -52,7 +50,7 @@ def test_living_and_dying_are_told(tmp_path: Path, shell: list[str], stat: str, 
 
 
 @every_shell
-def test_file_is_written_whole_and_nothing_beside_it(tmp_path: Path, shell: list[str]) -> None:
+def test_file_is_written_whole_and_nothing_beside_it(tmp_path: Path, shell: Way) -> None:
     tree, folder = make(tmp_path / "cgroup", NEW), tmp_path / "a folder"
     folder.mkdir()
     done = run(shell, tree, str(folder))
@@ -68,7 +66,7 @@ def test_file_is_written_whole_and_nothing_beside_it(tmp_path: Path, shell: list
     ids=["hybrid", "v1", "none bound", "nothing"],
 )
 def test_memory_on_v1_gives_no_figures_and_no_error(
-    tmp_path: Path, shell: list[str], stat: str | None, controllers: str | None
+    tmp_path: Path, shell: Way, stat: str | None, controllers: str | None
 ) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
@@ -84,7 +82,7 @@ def test_memory_on_v1_gives_no_figures_and_no_error(
     [None, "", "nr_descendants 240\n", "nr_descendants x\nnr_dying_descendants -4\n", "nr_dying_descendants $(id)\n"],
 )
 def test_what_cannot_be_counted_is_an_error_and_leaves_no_old_figures(
-    tmp_path: Path, shell: list[str], stat: str | None
+    tmp_path: Path, shell: Way, stat: str | None
 ) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
@@ -96,5 +94,5 @@ def test_what_cannot_be_counted_is_an_error_and_leaves_no_old_figures(
 
 
 @every_shell
-def test_folder_that_is_not_there_is_an_error(tmp_path: Path, shell: list[str]) -> None:
+def test_folder_that_is_not_there_is_an_error(tmp_path: Path, shell: Way) -> None:
     assert run(shell, make(tmp_path / "cgroup", NEW), str(tmp_path / "gone")).returncode == 1

@@ -7,14 +7,13 @@ the kernel's Documentation/admin-guide; the real recordings in tests/captures/no
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from bot.probes.formats.kernel_filter import BEFORE, BEFORE_SECONDS, FILTER, GRAVE, LEVELS_END, WHOLE
 from bot.transport.case_file import load
+from tests.readings.node_tools import filtered
 
 _RECORDED = Path(__file__).parents[1] / "captures" / "nodes" / "debian-12-v2--healthy.jsonl.gz"
 SHARES = ("usr", "nice", "sys", "iowait", "irq", "soft", "steal", "guest", "gnice")
@@ -41,14 +40,10 @@ def kernel_log(said: Iterable[tuple[float, str]], now: float) -> str:
     newest = [line for _, line in errors[-1000:]]
     whole = [*(line for _, _, line in printed), WHOLE, *newest, GRAVE, *grave, BEFORE, *before, LEVELS_END]
     text = "".join(f"{line}\n" for line in whole)
-    return _filtered(text)
+    return _filtered(FILTER, text, o="journal")
 
 
-@cache  # most nodes that are asked about log the same
-def _filtered(text: str) -> str:
-    awk = "mawk" if shutil.which("mawk") else "awk"  # the quickest to begin; that all say the same is a test of its own
-    done = subprocess.run([awk, "-v", "o=journal", FILTER], input=text, capture_output=True, text=True, check=True)
-    return done.stdout
+_filtered = cache(filtered)  # most nodes that are asked about log the same
 
 
 def mpstat(release: str, cores: Sequence[Sequence[Mapping[str, float]]]) -> str:

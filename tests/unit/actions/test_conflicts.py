@@ -15,14 +15,15 @@ from bot.demo.fleet_other_faults import KUBELET_STOPPED
 from bot.demo.machine.machine import Machine
 from bot.domain.command import Completed, Outputs
 from bot.domain.errors import CannotRead, WouldStopProtected
-from tests.unit.actions.test_dependents import SHELLS, SYSTEMCTL
+from tests.readings.node_tools import Way, every_shell
+from tests.unit.actions.test_dependents import SYSTEMCTL
 
 KUBELET = {"unit": "kubelet.service"}
 STOPPED, RUNS = "LoadState=loaded\nActiveState=inactive\n", "LoadState=loaded\nActiveState=active\n"
 NOT_THERE = "LoadState=not-found\nActiveState=inactive\n"
 
 
-def on_node(folder: Path, units: dict[str, str], shell: str = "sh") -> Completed:
+def on_node(folder: Path, units: dict[str, str], shell: Way = ("sh",)) -> Completed:
     """What a node with these units prints to the look; one that is not among them is printed by its name alone."""
     program = folder / "systemctl"
     program.write_text(SYSTEMCTL.format(folder=folder))
@@ -30,7 +31,7 @@ def on_node(folder: Path, units: dict[str, str], shell: str = "sh") -> Completed
     for name, told in units.items():
         (folder / name).write_text(told + "\n")
     (command,) = Conflicts().looks(KUBELET)
-    words = command.argv if shell == "sh" else (*([shell, "sh"] if "busybox" in shell else [shell]), *command.argv[1:])
+    words = [*shell, *command.argv[1:]]
     path = {"PATH": f"{folder}:/usr/bin:/bin"}
     done = subprocess.run(words, capture_output=True, text=True, timeout=30, env=path, check=False)
     assert done.stderr == ""
@@ -41,9 +42,9 @@ def affects(told: Completed) -> str:
     return Conflicts().affects(KUBELET, Outputs(told))
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@every_shell
 @pytest.mark.parametrize("kind", STARTS)
-def test_what_starts_with_it_is_followed_and_what_runs_is_not(tmp_path: Path, shell: str, kind: str) -> None:
+def test_what_starts_with_it_is_followed_and_what_runs_is_not(tmp_path: Path, shell: Way, kind: str) -> None:
     units = {
         "kubelet.service": f"{STOPPED}{kind}=a.service sysinit.target\nConflicts=shutdown.target",
         "a.service": f"{STOPPED}{kind}=b\\x2dc.service gone.service\nConflicts=shutdown.target",

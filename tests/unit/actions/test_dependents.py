@@ -18,9 +18,9 @@ from bot.demo.machine.machine import Machine
 from bot.demo.machine.state import Unit
 from bot.domain.command import Completed, Outputs
 from bot.domain.errors import CannotRead, ProtectedUnit, WouldStopProtected
+from tests.readings.node_tools import Way, every_shell
 
 ECS = {"unit": "ecs.service"}
-SHELLS = [found for name in ("dash", "bash", "busybox") if (found := shutil.which(name))]
 
 # A systemctl that tells of the units in files of their names, as the real one does: blocks with a blank line between.
 # What is in NAME.file stands in the unit's file.
@@ -47,7 +47,7 @@ exit 0
 """
 
 
-def on_node(folder: Path, units: dict[str, str], shell: str = "sh", masks: bool = False) -> Completed:
+def on_node(folder: Path, units: dict[str, str], shell: Way = ("sh",), masks: bool = False) -> Completed:
     """What a node with these dependencies prints to the look."""
     program = folder / "systemctl"
     program.write_text(SYSTEMCTL.format(folder=folder))
@@ -56,9 +56,13 @@ def on_node(folder: Path, units: dict[str, str], shell: str = "sh", masks: bool 
         (folder / name).write_text(told + "\n")
     (command,) = Dependents(masks).looks(ECS)
     argv = tuple(word.replace("/etc/systemd/system/", f"{folder}/etc/systemd/system/") for word in command.argv)
-    words = argv if shell == "sh" else (*([shell, "sh"] if "busybox" in shell else [shell]), *argv[1:])
     done = subprocess.run(
-        words, capture_output=True, text=True, timeout=30, env={"PATH": f"{folder}:/usr/bin:/bin"}, check=False
+        [*shell, *argv[1:]],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        env={"PATH": f"{folder}:/usr/bin:/bin"},
+        check=False,
     )
     assert done.stderr == ""
     return Completed("also, step 1", "dependents", 0, done.stdout, "", done.returncode)
@@ -68,9 +72,9 @@ def affects(told: Completed, masks: bool = False) -> str:
     return Dependents(masks).affects(ECS, Outputs(told))
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@every_shell
 @pytest.mark.parametrize("kind", STOPS)
-def test_every_kind_of_dependency_is_followed_to_the_last_level(tmp_path: Path, shell: str, kind: str) -> None:
+def test_every_kind_of_dependency_is_followed_to_the_last_level(tmp_path: Path, shell: Way, kind: str) -> None:
     units = {"ecs.service": f"{kind}=b.service", "b.service": f"{kind}=c\\x2dd.service a.service"}
     told = on_node(tmp_path, units | {"a.service": "RequiredBy=ecs.service b.service"}, shell)
     assert affects(told) == "with ecs.service stop a.service, b.service, c\\x2dd.service"
@@ -127,8 +131,8 @@ Also=ecs.socket \\
 """
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-def test_what_is_disabled_with_it_is_read_from_its_file_and_drop_ins_and_named(tmp_path: Path, shell: str) -> None:
+@every_shell
+def test_what_is_disabled_with_it_is_read_from_its_file_and_drop_ins_and_named(tmp_path: Path, shell: Way) -> None:
     files = {"ecs.service.file": FILE, "b.timer.file": "[Install]\nAlso=ecs.socket last.service"}
     told = on_node(tmp_path, files | {"ecs.service": "RequiredBy=a.service"}, shell)
     assert affects(told) == (
@@ -161,8 +165,8 @@ def node_root(folder: Path) -> dict[str, Path]:
     return {"own.service": own, "shipped.service": shipped, "ecs.service": opt, "also.service": opt}
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-def test_unit_that_no_enable_finds_again_is_not_disabled(tmp_path: Path, shell: str) -> None:
+@every_shell
+def test_unit_that_no_enable_finds_again_is_not_disabled(tmp_path: Path, shell: Way) -> None:
     paths = node_root(tmp_path)
     own = paths["own.service"]
     (own / "ecs.service").symlink_to(own / "own.service")  # an alias

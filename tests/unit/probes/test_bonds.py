@@ -1,14 +1,13 @@
 """Bonds and teams: what the drivers say of each port, and how it is asked for."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from bot.probes.formats.bonds import BONDS, Bond, Port, parse_bonds
+from tests.readings.node_tools import Way, every_shell
 
-SHELLS = [["sh"], *([["busybox", "sh"]] if shutil.which("busybox") else [])]
 ACTIVE_BACKUP = """Ethernet Channel Bonding Driver: v5.14.0-427.13.1.el9_4.x86_64
 
 Bonding Mode: fault-tolerance (active-backup)
@@ -82,8 +81,8 @@ def test_bond_that_is_off_or_has_no_port_is_none(said: str) -> None:
     assert read(said) == ()
 
 
-@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
-def test_fragment_reads_bonds_and_teams_and_passes_over_bridges(shell: list[str], tmp_path: Path) -> None:
+@every_shell
+def test_fragment_reads_bonds_and_teams_and_passes_over_bridges(shell: Way, tmp_path: Path) -> None:
     net, proc = tmp_path / "net", tmp_path / "proc"
     proc.mkdir()
     (proc / "bond0").write_text(ACTIVE_BACKUP)

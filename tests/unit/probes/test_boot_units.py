@@ -9,10 +9,8 @@ import pytest
 
 from bot.domain.probe import Unread
 from bot.probes.boot_units import PROBE, BootUnitsReading
+from tests.readings.node_tools import Way, every_shell
 from tests.readings.recorded import once
-
-SHELLS = [shell for shell in (["dash"], ["bash"], ["busybox", "sh"]) if shutil.which(shell[0])]
-every_shell = pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: shell[0])
 
 
 @pytest.fixture
@@ -40,7 +38,7 @@ def mask(root: Path, unit: str) -> None:
     (root / "etc/systemd/system" / unit).symlink_to("/dev/null")
 
 
-def ask(root: Path, shell: list[str], within: Path | None = None) -> subprocess.CompletedProcess[str]:
+def ask(root: Path, shell: Way, within: Path | None = None) -> subprocess.CompletedProcess[str]:
     text = PROBE.commands[0].argv[2]
     assert text.startswith("r=; ")
     return subprocess.run(
@@ -54,7 +52,7 @@ def ask(root: Path, shell: list[str], within: Path | None = None) -> subprocess.
     )
 
 
-def read(root: Path, shell: list[str]) -> BootUnitsReading:
+def read(root: Path, shell: Way) -> BootUnitsReading:
     done = ask(root, shell)
     assert (done.returncode, done.stderr) == (0, "")
     reading = PROBE.read(once("files", done.stdout))
@@ -63,7 +61,7 @@ def read(root: Path, shell: list[str]) -> BootUnitsReading:
 
 
 @every_shell
-def test_founding_image_is_read(root: Path, shell: list[str]) -> None:
+def test_founding_image_is_read(root: Path, shell: Way) -> None:
     package(root, "ecs.service")
     enable(root, "ecs.service")
     (root / "etc/ecs").mkdir()
@@ -78,7 +76,7 @@ def test_founding_image_is_read(root: Path, shell: list[str]) -> None:
 
 
 @every_shell
-def test_what_starts_nothing_is_left_out(root: Path, shell: list[str]) -> None:
+def test_what_starts_nothing_is_left_out(root: Path, shell: Way) -> None:
     for unit in ("ecs.service", "getty@.service", "emptied.service"):
         package(root, unit)
     enable(root, "ecs.service")
@@ -90,7 +88,7 @@ def test_what_starts_nothing_is_left_out(root: Path, shell: list[str]) -> None:
 
 
 @every_shell
-def test_instances_requirements_and_own_files_are_found(root: Path, shell: list[str]) -> None:
+def test_instances_requirements_and_own_files_are_found(root: Path, shell: Way) -> None:
     package(root, "getty@.service")
     enable(root, "getty@tty1.service", "getty.target.wants")
     package(root, "a.socket")
@@ -102,7 +100,7 @@ def test_instances_requirements_and_own_files_are_found(root: Path, shell: list[
 
 
 @every_shell
-def test_of_what_packages_link_only_known_agents_are_told(root: Path, shell: list[str]) -> None:
+def test_of_what_packages_link_only_known_agents_are_told(root: Path, shell: Way) -> None:
     for unit in ("ecs.service", "systemd-journald.service"):
         package(root, unit)
         enable(root, unit, "sysinit.target.wants", "vendor")
@@ -112,26 +110,26 @@ def test_of_what_packages_link_only_known_agents_are_told(root: Path, shell: lis
 
 @every_shell
 @pytest.mark.parametrize(("line", "cluster"), [("ECS_CLUSTER=batch", "batch"), ('  ECS_CLUSTER="b"', "b")])
-def test_cluster_is_read(root: Path, shell: list[str], line: str, cluster: str) -> None:
+def test_cluster_is_read(root: Path, shell: Way, line: str, cluster: str) -> None:
     (root / "etc/ecs").mkdir()
     (root / "etc/ecs/ecs.config").write_text(f"{line}\n")
     assert read(root, shell).ecs_cluster == cluster
 
 
 @every_shell
-def test_masked_kubelet_without_files_shows_no_node_of_kubernetes(root: Path, shell: list[str]) -> None:
+def test_masked_kubelet_without_files_shows_no_node_of_kubernetes(root: Path, shell: Way) -> None:
     (root / "usr/bin/kubelet").unlink()
     mask(root, "kubelet.service")
     assert read(root, shell).kubelet == ()
 
 
 @every_shell
-def test_disk_without_systemd_is_an_answer(tmp_path: Path, shell: list[str]) -> None:
+def test_disk_without_systemd_is_an_answer(tmp_path: Path, shell: Way) -> None:
     assert read(tmp_path, shell) == BootUnitsReading(systemd=False)
 
 
 @every_shell
-def test_hostile_file_name_makes_it_unread(root: Path, shell: list[str]) -> None:
+def test_hostile_file_name_makes_it_unread(root: Path, shell: Way) -> None:
     package(root, "a b\n-- end --.service")
     enable(root, "a b\n-- end --.service")
     assert isinstance(PROBE.read(once("files", ask(root, shell).stdout)), Unread)
@@ -139,7 +137,7 @@ def test_hostile_file_name_makes_it_unread(root: Path, shell: list[str]) -> None
 
 @pytest.mark.skipif(os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root reads every folder")
 @every_shell
-def test_folder_that_cannot_be_read_is_no_empty_one(root: Path, shell: list[str]) -> None:
+def test_folder_that_cannot_be_read_is_no_empty_one(root: Path, shell: Way) -> None:
     folder = root / "etc/systemd/system/multi-user.target.wants"
     folder.chmod(0)
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []

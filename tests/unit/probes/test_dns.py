@@ -12,16 +12,15 @@ import pytest
 
 from bot.domain.errors import CannotRead
 from bot.probes.dns import PROBE, DnsReading, NameServer, parse
+from tests.readings.node_tools import Way, every_shell, on_path
 from tests.readings.recorded import once
 
 HEADER = ";; ->>HEADER<<- opcode: QUERY, status: {}, id: 4711"
 
-
-SHELLS = [shell for name in ("dash", "bash", "busybox") if (shell := shutil.which(name))]
 BASH = ("bash", "env", "printf", "timeout", "od")
 
 
-def look(folder: Path, resolv: str, *found: str, shell: str = "/bin/sh", port: int = 53, **tools: str) -> DnsReading:
+def look(folder: Path, resolv: str, *found: str, shell: Way = ("/bin/sh",), port: int = 53, **tools: str) -> DnsReading:
     """Run the fragment as it is, on this resolv.conf, with these programs and these stand-ins alone."""
     (folder / "resolv.conf").write_text(resolv)
     (folder / "hostname").write_text("one.tenletterz\n")
@@ -33,7 +32,7 @@ def look(folder: Path, resolv: str, *found: str, shell: str = "/bin/sh", port: i
     script = PROBE.commands[0].argv[2].replace("/etc/resolv.conf", str(folder / "resolv.conf"))
     script = script.replace("/53", f"/{port}").replace("/proc/sys/kernel/hostname", str(folder / "hostname"))
     done = subprocess.run(
-        [*([shell, "sh"] if shell.endswith("busybox") else [shell]), "-c", script],
+        [*on_path(shell), "-c", script],
         env={"PATH": str(folder)},
         capture_output=True,
         text=True,
@@ -95,7 +94,7 @@ def answering(server: socket.socket, code: Callable[[str], int | None]) -> list[
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shell", SHELLS)
+@every_shell
 @pytest.mark.parametrize(
     ("answers", "codes"),
     [
@@ -105,7 +104,7 @@ def answering(server: socket.socket, code: Callable[[str], int | None]) -> list[
     ],
 )
 def test_bash_asks_where_no_tool_is(
-    tmp_path: Path, shell: str, answers: dict[str, int], codes: tuple[str, ...]
+    tmp_path: Path, shell: Way, answers: dict[str, int], codes: tuple[str, ...]
 ) -> None:
     """Names of ten letters, too: their length is a line's end, at which a shell sends what it has."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server, ThreadPoolExecutor(1) as threads:
@@ -144,7 +143,7 @@ _SAYS = "echo 'Server:\t\t10.0.0.2'; echo 'Address:\t10.0.0.2:53'; echo; "
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shell", SHELLS)
+@every_shell
 @pytest.mark.parametrize(
     ("says", "codes"),
     [
@@ -155,7 +154,7 @@ _SAYS = "echo 'Server:\t\t10.0.0.2'; echo 'Address:\t10.0.0.2:53'; echo; "
         ("echo ';; connection timed out; no servers could be reached'; exit 1", ()),
     ],
 )
-def test_busybox_asks_where_no_bash_is(tmp_path: Path, shell: str, says: str, codes: tuple[str, ...]) -> None:
+def test_busybox_asks_where_no_bash_is(tmp_path: Path, shell: Way, says: str, codes: tuple[str, ...]) -> None:
     reading = look(tmp_path, "nameserver 10.0.0.2\n", shell=shell, nslookup=_TYPES + says)
     assert reading.servers[0].codes == codes
     asked = (tmp_path / "asked").read_text().splitlines()[1:]

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import shutil
 import subprocess
 from datetime import timedelta
 from pathlib import Path
@@ -13,10 +12,9 @@ from bot.probes.formats.kernel_filter import BEFORE, FILTER, GRAVE, LEVELS_END, 
 from bot.probes.formats.kernel_table import own_table
 from bot.probes.kernel_log import PROBE, KernelLogReading, _filter_script, parse
 from tests.contract.level_rows import rows
+from tests.readings.node_tools import AWKS, Way, every_awk, every_shell, filtered
 from tests.readings.recorded import once
 
-AWKS = [way for way in (["mawk"], ["gawk"], ["busybox", "awk"]) if shutil.which(way[0])]
-SHELLS = [way for way in (["dash"], ["bash", "--posix"], ["busybox", "sh"]) if shutil.which(way[0])]
 ORDINARY = {text for asked in rows("ordinary.txt", "healthy") for _, text in asked.machine.facts.log}
 STRANGE = "zyx 0000:3b:00.0: mailbox not served, try {n}"
 
@@ -25,11 +23,10 @@ def line(at: float, says: str) -> str:
     return f"[{at:12.6f}] node kernel: {says}"
 
 
-def sent(log: list[str], errors: list[str], grave: list[str], awk: list[str] = AWKS[0]) -> str:
+def sent(log: list[str], errors: list[str], grave: list[str], awk: Way = AWKS[0]) -> str:
     """What the node sends of a journal and of the two listings of its errors."""
     text = "".join(f"{each}\n" for each in (*log, WHOLE, *errors, GRAVE, *grave, LEVELS_END))
-    argv = [*awk, "-v", "o=journal", FILTER]
-    return subprocess.run(argv, input=text, capture_output=True, text=True, timeout=30, check=True).stdout
+    return filtered(FILTER, text, awk, o="journal")
 
 
 def read(errors: list[str], grave: list[str] | None = None, others: list[str] | None = None) -> KernelLogReading:
@@ -109,8 +106,8 @@ def test_errors_beside_a_fault_that_is_known_belong_to_it() -> None:
     assert read([], [known, line(1006, "zyx: registers of the core")]).kinds == ("soft-lockup", "grave")
 
 
-@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
-def test_node_sends_errors_in_their_place_with_their_level(awk: list[str]) -> None:
+@every_awk
+def test_node_sends_errors_in_their_place_with_their_level(awk: Way) -> None:
     habit = line(340, "kvm [41]: vcpu0, guest rIP: 0x0 ignored rdmsr: 0x1a2")
     known = line(350, "nf_conntrack: nf_conntrack: table full, dropping packet")
     errors = [line(330, STRANGE), habit, line(360, STRANGE)]
@@ -125,26 +122,24 @@ def test_node_sends_errors_in_their_place_with_their_level(awk: list[str]) -> No
     ]
 
 
-@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
-def test_dmesg_prints_levels_itself(awk: list[str]) -> None:
+@every_awk
+def test_dmesg_prints_levels_itself(awk: Way) -> None:
     log = "[  400.000000] zyx: not served\n[  401.000000] zyx: at its end\n"
     levels = "kern  :err   : [  400.000000] zyx: not served\nkern  :emerg : [  401.000000] zyx: at its end\n"
-    argv = [*awk, "-v", "o=dmesg", FILTER]
-    text = f"{log}{WHOLE}\n{levels}{LEVELS_END}\n"
-    done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=30, check=True)
-    assert done.stdout.splitlines()[:2] == ["<3>[  400.000000] zyx: not served", "<2>[  401.000000] zyx: at its end"]
-    assert [event.kind for event in parse(once("log", done.stdout)).events] == ["error", "grave"]
+    answer = filtered(FILTER, f"{log}{WHOLE}\n{levels}{LEVELS_END}\n", awk, o="dmesg")
+    assert answer.splitlines()[:2] == ["<3>[  400.000000] zyx: not served", "<2>[  401.000000] zyx: at its end"]
+    assert [event.kind for event in parse(once("log", answer)).events] == ["error", "grave"]
 
 
-@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
-def test_what_a_device_wrote_half_a_day_ago_as_well_is_its_habit(awk: list[str]) -> None:
+@every_awk
+def test_what_a_device_wrote_half_a_day_ago_as_well_is_its_habit(awk: Way) -> None:
     now = [line(60_000 + 60 * n, STRANGE.format(n=n)) for n in range(9)]
     others = [each.replace("3b:00.0", "3c:00.0") for each in now]
     said = [*now, *others]
     before = line(16_000, STRANGE.format(n=7))
     text = "".join(f"{each}\n" for each in (*said, WHOLE, *said, GRAVE, BEFORE, before, LEVELS_END))
-    done = subprocess.run([*awk, "-v", "o=journal", FILTER], input=text, capture_output=True, text=True, check=True)
-    assert parse(once("log", done.stdout)).lines_of("last_complaint_seconds") == tuple(others)
+    answer = filtered(FILTER, text, awk, o="journal")
+    assert parse(once("log", answer)).lines_of("last_complaint_seconds") == tuple(others)
 
 
 def test_dmesg_holds_its_own_habits() -> None:
@@ -153,9 +148,7 @@ def test_dmesg_holds_its_own_habits() -> None:
     for log, kinds in ((now, ("error",)), ([*before, *now], ())):
         levels = (f"kern  :err   : {text}" for text in log)
         text = "".join(f"{each}\n" for each in (*log, WHOLE, *levels, LEVELS_END))
-        argv = [*AWKS[0], "-v", "o=dmesg", FILTER]
-        done = subprocess.run(argv, input=text, capture_output=True, text=True, check=True)
-        assert parse(once("log", done.stdout)).kinds == kinds
+        assert parse(once("log", filtered(FILTER, text, o="dmesg"))).kinds == kinds
 
 
 def test_habits_take_no_place_from_errors() -> None:
@@ -174,9 +167,7 @@ def test_a_flood_of_errors_is_cut_to_its_newest() -> None:
 def test_log_without_levels_is_read_as_before(listed: int) -> None:
     log = [line(1000 + 60 * n, STRANGE.format(n=n)) for n in range(9)]
     text = "".join(f"{each}\n" for each in (*log, WHOLE, *log[:listed]))
-    argv = [*AWKS[0], "-v", "o=journal", FILTER]
-    done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=30, check=True)
-    assert parse(once("log", done.stdout)).events == ()
+    assert parse(once("log", filtered(FILTER, text, o="journal"))).events == ()
 
 
 def test_ordinary_lines_of_many_containers_are_counted_and_hide_nothing() -> None:
@@ -195,8 +186,8 @@ def test_every_way_asks_for_levels_and_lives_without_them() -> None:
         assert "-p err" not in main
 
 
-@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
-def test_log_says_how_far_it_reaches_back_where_that_is_not_the_boot(awk: list[str]) -> None:
+@every_awk
+def test_log_says_how_far_it_reaches_back_where_that_is_not_the_boot(awk: Way) -> None:
     blocked = [line(290_000 + n, "[UFW BLOCK] IN=eth0 OUT= SRC=10.0.0.1") for n in range(9)]
     old = line(4.2, "i8042: no controller found")
     for log, errors, begins in (
@@ -226,8 +217,8 @@ MOUNTED = "EXT4-fs (dm-{n}): mounted filesystem with ordered data mode"
         (XID.format("48, pid=9"), "gpu-error", XID.format("13, pid={n}")),
     ],
 )
-@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
-def test_repetition_pushes_out_no_other_fault(told: str, kind: str, again: str, awk: list[str]) -> None:
+@every_awk
+def test_repetition_pushes_out_no_other_fault(told: str, kind: str, again: str, awk: Way) -> None:
     lines = [line(1000, told), *(line(1001 + n, again.format(n=n)) for n in range(300))]
     reading = parse(once("log", sent(lines, lines, [], awk)))
     assert lines[0] in [event.text for event in reading.of(kind)]
@@ -245,8 +236,8 @@ def test_traces_of_other_cores_push_out_no_frame() -> None:
     assert reading.known_since("stack-memcg-walk") == reading.rings_begin["head"] > reading.begins
 
 
-@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
-def test_no_part_of_a_trace_is_taken_for_a_whole_one(awk: list[str]) -> None:
+@every_awk
+def test_no_part_of_a_trace_is_taken_for_a_whole_one(awk: Way) -> None:
     walks = "RIP: 0010:mem_cgroup_iter+0x{:x}/0x2d0"
     lockups = [line(1000, "watchdog: BUG: soft lockup - CPU#3 stuck for 23s! [java:9]"), line(1000.5, walks.format(64))]
     reclaim = [
@@ -268,8 +259,8 @@ def test_kills_at_limits_of_cgroups_push_out_no_trace() -> None:
 
 
 @pytest.mark.parametrize(("says", "is_listed"), [(MOUNTED, False), ("z{n}: broken", True)], ids=["ring", "errors"])
-@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
-def test_where_lines_were_left_out_it_is_said_since_when_none_was(says: str, is_listed: bool, awk: list[str]) -> None:
+@every_awk
+def test_where_lines_were_left_out_it_is_said_since_when_none_was(says: str, is_listed: bool, awk: Way) -> None:
     lines = [line(1001 + n, says.format(n=n)) for n in range(3 * MOST_OF_A_SORT)]
     late, since = [line(9999, "zyx: all is well")], timedelta(seconds=1001 + 2 * MOST_OF_A_SORT)
     reading = parse(once("log", sent(late if is_listed else lines, lines if is_listed else [], [], awk)))
@@ -285,11 +276,9 @@ def test_kill_whose_end_was_left_out_is_no_kill_of_the_machines() -> None:
     assert not read([], others=[*begun, *(line(1001 + 3 * n, limit) for n in range(300))]).of("oom-begun")
 
 
-@pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: shell[0])
-@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
-def test_filter_reads_a_log_from_its_first_line_on_and_none_without_lines(
-    awk: list[str], shell: list[str], tmp_path: Path
-) -> None:
+@every_shell
+@every_awk
+def test_filter_reads_a_log_from_its_first_line_on_and_none_without_lines(awk: Way, shell: Way, tmp_path: Path) -> None:
     (stub := tmp_path / "awk").write_text(f'#!/bin/sh\necho begun >&2\nexec {shlex.join(awk)} "$@"\n')
     stub.chmod(0o755)
     first = line(9, r"EXT4-fs error (device sda1): \t100%s  twice  ")
@@ -345,8 +334,8 @@ def test_every_habit_is_shown_by_an_ordinary_node(habit: str) -> None:
     assert any(re.match(habit, text[3:]) for text in ORDINARY), habit
 
 
-@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
-def test_further_lines_of_a_message_belong_to_its_first(awk: list[str]) -> None:
+@every_awk
+def test_further_lines_of_a_message_belong_to_its_first(awk: Way) -> None:
     first = line(900, "amdgpu: [powerplay]")
     told = f"{first} failed to send message 261 ret is 65535"
     further = "                          failed to send message 261 ret is 65535"
@@ -357,15 +346,15 @@ def test_further_lines_of_a_message_belong_to_its_first(awk: list[str]) -> None:
     assert [event.text for event in parse(once("log", answer)).of("grave")] == [told]
 
 
-@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
-def test_name_of_a_host_is_no_failure(awk: list[str]) -> None:
+@every_awk
+def test_name_of_a_host_is_no_failure(awk: Way) -> None:
     told = "[  901.000000] failover-2 kernel: zyx: it failed"
     log = [f"[  {900 + n}.000000] failover-2 kernel: zyx: all is well" for n in range(1, 99)]
     assert sent([told, *log], [], [], awk).splitlines()[:-1] == [told]
 
 
-@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
-def test_device_that_was_heard_of_since_has_started(awk: list[str]) -> None:
+@every_awk
+def test_device_that_was_heard_of_since_has_started(awk: Way) -> None:
     gone = [line(4, f"ixgbe: probe of 0000:41:00.{port} failed with error -5") for port in (0, 1)]
     later = line(90, "ixgbe 0000:41:00.0: registered PHC device on eth2")
     assert sent([*gone, later], [], [], awk).splitlines()[:-1] == [gone[1]]

@@ -1,6 +1,5 @@
 """kernel_log: resets with their reason, lockups with their core, and an empty log that is never a quiet one."""
 
-import shutil
 import subprocess
 from datetime import timedelta
 from pathlib import Path
@@ -11,24 +10,18 @@ from bot.domain.errors import CannotRead
 from bot.probes.formats.kernel_filter import FILTER, MOST_OF_A_SORT
 from bot.probes.formats.kernel_line import KernelEvent, kernel_line
 from bot.probes.kernel_log import LAST_BYTES, PROBE, KernelLogReading, _newest_lines_script, parse
+from tests.readings.node_tools import AWKS, Way, every_awk, filtered
 from tests.readings.recorded import CAPTURES, once
 
 RECORDED = CAPTURES / "kernel_log"
-AWKS = [name for name in ("awk", "mawk", "gawk", "original-awk") if shutil.which(name)]
 ENA = "ena 0000:20:03.0 eth0: "
 STARVED = "napi handler hasn't been called for a long time but is scheduled"
 DONE = "ena 0000:20:03.0: Device reset completed successfully, Driver info: Elastic Network Adapter (ENA) v2.11.0g"
 
 
-def thinned(text: str, origin: str = "dmesg", awk: str = "awk") -> str:
-    """What the node sends of this log."""
-    argv = [awk, "-v", f"o={origin}", FILTER]
-    whole = f"{text}\n-- whole --\n"
-    return subprocess.run(argv, input=whole, capture_output=True, text=True, timeout=30, check=True).stdout
-
-
-def read(text: str, origin: str = "dmesg") -> KernelLogReading:
-    return parse(once("log", thinned(text, origin)))
+def read(text: str, origin: str = "dmesg", awk: Way = AWKS[0]) -> KernelLogReading:
+    """Return what is read of what the node sends of this log."""
+    return parse(once("log", filtered(FILTER, f"{text}\n-- whole --\n", awk, o=origin)))
 
 
 def only(text: str) -> KernelEvent:
@@ -43,12 +36,10 @@ def test_empty_or_cut_log_is_unread(text: str) -> None:
         parse(once("log", text))
 
 
-@pytest.mark.parametrize("awk", AWKS)
-def test_node_sends_nothing_of_an_empty_or_broken_log(awk: str) -> None:
+@every_awk
+def test_node_sends_nothing_of_an_empty_or_broken_log(awk: Way) -> None:
     for text in ("", "-- whole --\n", "[1.0] Keep alive watchdog timeout\n"):
-        argv = [awk, "-v", "o=dmesg", FILTER]
-        done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=30, check=True)
-        assert done.stdout == ""
+        assert filtered(FILTER, text, awk, o="dmesg") == ""
 
 
 def test_swapped_numbers_are_only_2_17_0s() -> None:
@@ -291,3 +282,37 @@ def test_end_of_the_log_does_not_begin_within_a_line(long: int, tmp_path: Path) 
     assert len(kept) == 400 if long == 40 else 48_000 < len(said) < LAST_BYTES
     log.write_text("one\n")
     assert subprocess.run(_newest_lines_script(f"cat {log}"), capture_output=True, text=True).stdout == "one\n"
+
+
+# --- stretches in which the kernel said more than a serial line prints
+
+PACKET = "netfilter-in: IN=eth0 OUT= SRC=203.0.113.7 DST=10.0.0.7 LEN=60 PROTO=TCP SPT=40112 DPT=22 " + "x" * 34
+
+
+def flood(start: float, lines: int, text: str = PACKET) -> str:
+    return "\n".join(f"[{start + at / lines * 9:12.6f}] {text}" for at in range(lines))
+
+
+@every_awk
+def test_stretches_in_which_more_is_said_than_a_serial_line_prints_are_told(awk: Way) -> None:
+    quiet, loud = flood(700.0, 600), flood(900.0, 1_000)
+    (burst,) = read(f"{quiet}\n{loud}\n[950.000000] {DONE}", awk=awk).bursts
+    assert (burst.since_boot, burst.line_count) == (timedelta(seconds=900), 1_000)
+    assert burst.size_bytes == 1_000 * len(f"[  900.000000] {PACKET}")
+    assert burst.text.endswith(PACKET)
+    assert [burst.apart(timedelta(seconds=at)).total_seconds() for at in (860, 905, 931)] == [40, 0, 21]
+
+
+def test_journals_host_name_a_boot_and_the_cards_own_dump_are_no_burst() -> None:
+    named = flood(900.0, 700, "a-node-with-a-very-long-name-in-a-zone.of.a.region.example kernel: " + PACKET)
+    assert read(named, "journal").bursts == ()
+    assert read(f"{flood(2.0, 3_000)}\n{flood(40.0, 3_000)}").bursts == ()
+    assert read(flood(900.0, 3_000, f"{ENA}queue_5_tx_cnt: 3502 {'x' * 60}")).bursts == ()
+    assert read("\n".join([f"[Sat Nov 21 10:10:21 2026] {PACKET}"] * 3_000)).bursts == ()
+
+
+def test_what_a_line_of_a_burst_holds_is_made_safe() -> None:
+    (burst,) = read(flood(900.0, 1_200, f"\x1b[31m\u202e<!channel> {PACKET}")).bursts
+    assert "\x1b" not in burst.text
+    assert "\u202e" not in burst.text
+    assert read("-- burst 900 5 9999999999999 x\n[1.000000] x").bursts == ()

@@ -2,7 +2,6 @@
 
 import ast
 import os
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -19,6 +18,7 @@ from bot.probes.formats.kernel_line import KernelEvent, KernelLine
 from bot.probes.formats.kernel_story import combine_lines
 from bot.probes.formats.kernel_table import PARTS_OF_A_STORY, Found, KernelLogRow, own_table, plain_line
 from bot.probes.kernel_log import KernelLogReading
+from tests.readings.node_tools import Way, every_awk, filtered
 from tests.unit.probes.spelled import GAP, ways
 
 DOCUMENT: dict[str, Any] = tomllib.loads((builtin_playbooks() / "tables" / "kernel-log.toml").read_text("utf-8"))
@@ -30,7 +30,6 @@ ROWS: dict[str, dict[str, Any]] = {
 }
 SEEN = [(name, seen) for name, row in ROWS.items() for seen in row["seen"]]
 NEVER = [(name, never) for name, row in ROWS.items() for never in row.get("never", ())]
-AWKS = [way for way in (["mawk"], ["gawk"], ["busybox", "awk"]) if shutil.which(way[0])]
 
 
 def told(event: KernelEvent) -> dict[str, str]:
@@ -54,15 +53,14 @@ def test_row_knows_what_it_has_seen_and_what_that_names(name: str, seen: str) ->
     assert (known.row.name, told(known.event)) == (name, {"kind": ROWS[name]["kind"]} | marks)
 
 
-@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
-def test_node_sends_what_its_rows_have_seen(awk: list[str]) -> None:
+@every_awk
+def test_node_sends_what_its_rows_have_seen(awk: Way) -> None:
     lines = [f"[{number:12.6f}] node kernel: {plain_line(seen)[0]}" for number, (_, seen) in enumerate(SEEN, start=100)]
     kept = {name for name, count in _per_ring().items() if count > 80}
     assert not kept, "a ring holds eighty lines: this test would not see the oldest"
-    argv = [*awk, "-v", "o=journal", FILTER]
     text = "".join(f"{line}\n[   99.000000] node kernel: it runs\n" for line in lines) + "-- whole --\n"
-    done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=30, check=True)
-    assert [line for line in lines if line not in done.stdout.splitlines()] == []
+    sent = filtered(FILTER, text, awk, o="journal").splitlines()
+    assert [line for line in lines if line not in sent] == []
 
 
 def _per_ring() -> dict[str, int]:

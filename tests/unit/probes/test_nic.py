@@ -1,23 +1,19 @@
 """nic: counters by name across drivers and versions, where a name that is absent is not zero."""
 
-import shutil
-import subprocess
-
 import pytest
 
 from bot.domain.errors import CannotRead
 from bot.probes.nic import ALLOWANCE_COUNTERS, COUNTERS, END, MISSED_COUNTERS, Nic, NicReading, parse
+from tests.readings.node_tools import AWKS, Way, every_awk, filtered
 from tests.readings.recorded import CAPTURES, once, recorded, twice
 from tests.unit.probes.ena_counters import GLOBAL_2_11, GLOBAL_IN_TREE, ethtool_s
 
 RECORDED = CAPTURES / "nic"
-AWKS = [name for name in ("awk", "mawk", "gawk", "original-awk") if shutil.which(name)]
 
 
-def thinned(text: str, driver: str = "ena", awk: str = "awk") -> str:
+def thinned(text: str, driver: str = "ena", awk: Way = AWKS[0]) -> str:
     """What the node sends of this."""
-    argv = [awk, "-v", f"d={driver}", COUNTERS]
-    return subprocess.run(argv, input=text, capture_output=True, text=True, timeout=30, check=True).stdout
+    return filtered(COUNTERS, text, awk, d=driver)
 
 
 def look(counters: str, driver: str = "ena", name: str = "eth0", origin: str = "ethtool -S") -> str:
@@ -75,8 +71,8 @@ def test_no_interface_with_a_device_is_an_answer() -> None:
     assert parse(twice("look", END, END)).nics == ()
 
 
-@pytest.mark.parametrize("awk", AWKS)
-def test_ninety_six_queues_become_few_lines(awk: str) -> None:
+@every_awk
+def test_ninety_six_queues_become_few_lines(awk: Way) -> None:
     values = {"queue_39_tx_missed_tx": 129, "queue_3_tx_missed_tx": 2, "queue_7_rx_page_alloc_fail": 5}
     whole = ethtool_s(GLOBAL_2_11, 96, values)
     kept = thinned(whole, awk=awk)
@@ -104,8 +100,8 @@ def test_queues_of_xdp_are_queues_too() -> None:
     assert one(parse(once("look", look(kept)))).total("missed_tx") == 6
 
 
-@pytest.mark.parametrize("awk", AWKS)
-def test_of_other_drivers_what_tells_of_trouble_is_kept(awk: str) -> None:
+@every_awk
+def test_of_other_drivers_what_tells_of_trouble_is_kept(awk: Way) -> None:
     text = "NIC statistics:\n    rx_packets: 5\n    rx_errors: 0\n    tx_timeout_count: 0\n    rx_queue_0_drops: 0\n"
     text += "    rx_queue_1_drops: 9\n    rxq1: rx_drops_no_frags: 5000\n    fw version: 1.2\n    rx_missed_errors: 3\n"
     nic = one(parse(once("look", look(thinned(text, "igb", awk), "igb"))))

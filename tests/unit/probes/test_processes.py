@@ -1,6 +1,5 @@
 """processes: who burns CPU, on which core, whatever they call themselves."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,9 +8,8 @@ import pytest
 from bot.domain.errors import CannotRead
 from bot.probes.processes import PROBE, ProcessesReading, Waiting, parse
 from tests.readings.mutation import HOSTILE
+from tests.readings.node_tools import Way, every_awk
 from tests.readings.recorded import once
-
-AWKS = [way for way in (["mawk"], ["gawk"], ["busybox", "awk"]) if shutil.which(way[0])]
 
 
 def stat(pid: int, name: str, *, threads: int = 1, core: int = 0, policy: int = 0, flags: int = 4194304) -> str:
@@ -61,10 +59,10 @@ def test_all_processes_are_counted_by_their_names() -> None:
         read(answer("n 24 1 950 (ray)", "m x (ray)", "names 1"))
 
 
-@pytest.mark.parametrize("awk", AWKS, ids=lambda awk: awk[0])
+@every_awk
 @pytest.mark.parametrize(("opened", "most"), [(501, 1_310), (500, None)])
 def test_tables_of_open_files_are_summed_where_half_of_all_are_open(
-    tmp_path: Path, awk: list[str], opened: int, most: int | None
+    tmp_path: Path, awk: Way, opened: int, most: int | None
 ) -> None:
     for pid, name, slots in ((1, "sshd", 50), (7, "java", 1_024), (8, "java", 286), (10, "FDSize: 99", 64)):
         (tmp_path / str(pid)).mkdir()

@@ -7,7 +7,8 @@ import pytest
 from bot.domain.command import Completed, Outputs
 from bot.probes.storage import PROBE, StorageReading
 from tests.independent.answers import files
-from tests.unit.probes.test_unfinished import SHELLS, printed_by, write
+from tests.readings.node_tools import Way, every_shell
+from tests.unit.probes.test_unfinished import printed_by, write
 
 RAID5 = {"level": "raid5", "raid_disks": "3", "degraded": "1", "sync_action": "recover", "sync_completed": "12 / 48"}
 TREE = {
@@ -29,8 +30,8 @@ def read(arrays: str | None) -> StorageReading:
     return reading
 
 
-@pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: str(shell[0]))
-def test_shells_read_each_array(tmp_path: Path, shell: tuple[str, ...]) -> None:
+@every_shell
+def test_shells_read_each_array(tmp_path: Path, shell: Way) -> None:
     for name, told in TREE.items():
         for file, text in told.items():
             write(tmp_path, f"sys/block/{name}/md/{file}", f"{text}\n")

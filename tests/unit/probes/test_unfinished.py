@@ -1,6 +1,5 @@
 """What a reboot would cut off: the fragment, run by real shells over invented trees, and what is read of its answer."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,8 +8,8 @@ import pytest
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.errors import CannotRead
 from bot.probes.unfinished import PROBE, UnfinishedReading, parse
+from tests.readings.node_tools import Way, every_shell
 
-SHELLS = [shell for shell in (("dash",), ("bash", "--posix"), ("busybox", "sh")) if shutil.which(shell[0])]
 ROOTS = ("/sys/", "/proc/", "/var/lib/dpkg", "/boot")
 
 
@@ -24,11 +23,11 @@ def program(root: Path, pid: int, *argv: str) -> None:
     write(root, f"proc/{pid}/cmdline", "".join(f"{word}\0" for word in argv))
 
 
-def printed(root: Path, shell: tuple[str, ...]) -> str:
+def printed(root: Path, shell: Way) -> str:
     return printed_by(PROBE.commands[0], root, shell)
 
 
-def printed_by(command: Command, root: Path, shell: tuple[str, ...]) -> str:
+def printed_by(command: Command, root: Path, shell: Way) -> str:
     script = command.argv[2]
     for place in ROOTS:
         script = script.replace(place, f"{root}{place}")
@@ -39,8 +38,8 @@ def read(text: str) -> UnfinishedReading:
     return parse(Outputs(Completed("unfinished", "look", 0, text)))
 
 
-@pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: str(shell[0]))
-def test_shells_find_what_is_at_work(tmp_path: Path, shell: tuple[str, ...]) -> None:
+@every_shell
+def test_shells_find_what_is_at_work(tmp_path: Path, shell: Way) -> None:
     for name, action, done in (("md0", "recover", "12 / 99"), ("md1", "idle", "none")):
         write(tmp_path, f"sys/block/{name}/md/sync_action", f"{action}\n")
         write(tmp_path, f"sys/block/{name}/md/sync_completed", f"{done}\n")
@@ -73,8 +72,8 @@ def test_shells_find_what_is_at_work(tmp_path: Path, shell: tuple[str, ...]) -> 
     assert reading.not_read == ("what btrfs is doing (the kernel says it since 5.10)",)
 
 
-@pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: str(shell[0]))
-def test_what_a_shell_may_not_read_is_said(tmp_path: Path, shell: tuple[str, ...]) -> None:
+@every_shell
+def test_what_a_shell_may_not_read_is_said(tmp_path: Path, shell: Way) -> None:
     write(tmp_path, "proc/spl/kstat/zfs/tank/state", "ONLINE\n")
     write(tmp_path, "var/lib/dpkg/updates/0003", "x")
     reading = read(printed(tmp_path, shell))
