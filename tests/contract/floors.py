@@ -125,16 +125,16 @@ def room_of(path: str) -> str:
 
 def violations(path: str, source: str) -> Iterator[Violation]:
     """Read one file of the program and yield every line of it that breaks a floor."""
-    room, tree = room_of(path), ast.parse(source, path)
+    room, nodes = room_of(path), list(ast.walk(ast.parse(source, path)))
     if room not in MAY_IMPORT:
         yield Violation(path, 1, f"no floor is known for {room}: say in {__name__} what it may import")
         return
     if (stem := path.rsplit("/", 1)[-1].removesuffix(".py")) in NO_NAMES:
         yield Violation(path, 1, f"{stem} says nothing: name the file after what is in it")
-    for line, module in sorted(_imports(path, tree)):
+    for line, module in sorted(_imports(path, nodes)):
         if says := _import_says(path, room, module):
             yield Violation(path, line, says)
-    for line, name in sorted(_names(tree)):
+    for line, name in sorted(_names(nodes)):
         for what, names, rooms in ONLY_IN:
             if room not in rooms and (name in names or name.split(".")[0] in names):
                 yield Violation(path, line, f"{name}: {what} in {', '.join(sorted(rooms))} only; have it handed in")
@@ -170,11 +170,11 @@ def _of_an_extra(path: str, room: str, module: str) -> str:
     return f"{own} must not import {other}: its door does not say that it needs it"
 
 
-def _imports(path: str, tree: ast.AST) -> set[tuple[int, str]]:
+def _imports(path: str, nodes: list[ast.AST]) -> set[tuple[int, str]]:
     """Every module imported anywhere in the file, also inside functions, for types only, and by name at run time."""
     found = set()
     package = path.removesuffix(".py").split("/")[:-1]
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Import(names=names):
                 found |= {(node.lineno, alias.name) for alias in names}
@@ -190,11 +190,11 @@ def _imports(path: str, tree: ast.AST) -> set[tuple[int, str]]:
     return found
 
 
-def _names(tree: ast.AST) -> set[tuple[int, str]]:
+def _names(nodes: list[ast.AST]) -> set[tuple[int, str]]:
     """Every dotted name the file uses, under its full name however it was imported."""
     full = {}
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Import(names=names):
                 for alias in names:
@@ -206,7 +206,7 @@ def _names(tree: ast.AST) -> set[tuple[int, str]]:
                 for alias in names:
                     full[alias.asname or alias.name] = f"{module}.{alias.name}"
                     found.add((node.lineno, f"{module}.{alias.name}"))
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute):
             first, *rest = _dotted(node)
             if first in full:

@@ -34,7 +34,7 @@ def evaluate(name: str, readings: dict[str, Any]) -> CauseResult:
 
 
 @pytest.mark.parametrize("name", CAUSES)
-@settings(max_examples=up_to(120), deadline=None)
+@settings(max_examples=up_to(80), deadline=None)
 @given(data=st.data())
 def test_evaluating_never_raises_and_plans_no_more_than_the_readings_justify(name: str, data: st.DataObject) -> None:
     result = evaluate(name, data.draw(OF[name]))
