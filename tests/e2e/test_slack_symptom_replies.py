@@ -122,6 +122,21 @@ async def test_what_belongs_to_no_incident_waits_for_one_and_what_has_a_card_is_
         assert len(told(slack, card)) == 2
 
 
+async def test_hold_that_goes_on_is_told_when_it_has_doubled_and_at_its_end(tmp_path: Path) -> None:
+    parts = Parts()
+    async with workspace() as slack, acting_team(slack, tmp_path, fleet=parts) as team:
+        card = await team.proposed("node-1")
+        cards, _ = parts.made()
+        (reset,) = (rolling := caught(team.world.clock(), mono=100.0)).caught
+        for ends in (220, *range(340, 3700, 120), 3705):
+            held = replace(reset, sentence=f"reset at {ends}", core=7, ends_mono=ends, unfinished=ends != 3705)
+            await cards.news(CaptureLookResult(replace(rolling, caught=(held,))))
+            await team.idle()
+        await slack.until(lambda: told(slack, card)[4:], what="its end")
+        said = [each.text.split()[2] for each in told(slack, card)]
+        assert said == ["220.", "820.", "1540.", "2980.", "3705."], "12 min, 24 min, 48 min, and its end"
+
+
 async def test_bug_while_a_node_is_looked_at_is_said_on_the_card(tmp_path: Path) -> None:
     async def fails(*_: Any, **__: Any) -> RollingCapture:
         raise KeyError("a bug")

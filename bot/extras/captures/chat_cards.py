@@ -216,7 +216,9 @@ class CaptureCards:
         """Say once what was caught, with its pictures: in its card's thread, or that of its incident's card."""
         stores, poster = self.bot.stores, self.poster
         what = caught.symptom if caught.core < 0 else f"{caught.symptom}-{caught.core}"
-        what += f"-{round(10 * caught.ends_mono)}" if caught.ends_mono else ""  # one that goes on is told again
+        half_rings = int((caught.ends_mono - caught.at_mono) / rolling.request.half_ring_seconds)
+        until = half_rings.bit_length() if caught.unfinished else round(10 * caught.ends_mono)
+        what += f"-{until}" if caught.ends_mono else ""  # one that goes on is told again when it has doubled
         name, part, under = card_name(rolling.id), f"caught-{what}-{round(10 * caught.at_mono)}", CARD
         if (told := f"{name} {part}") in self._told:
             return
