@@ -287,7 +287,8 @@ class RollingWatch:
             return mine.unread
         for seen in (await self.control.find(rolling.id)).found:
             names, is_whole = _segments_around(look, rolling, seen.at_mono, runs)
-            if not seen.waits or not is_whole:
+            # What was read before is read again for whoever keeps the text; the record stays.
+            if not is_whole or not (seen.waits or (keep is not _keep_nothing and not seen.ends_mono)):
                 continue
             try:
                 caught = await self._read_cores_before(node, rolling, seen, names, keep)
@@ -328,7 +329,7 @@ class RollingWatch:
         before = f"the {BEFORE_SECONDS:.0f} s before it"
         sentence = f"{seen.sentence}; {_who_held(held[0], at) if held else f'in {before} {_NOBODY}'}"
         sentence += f"; {missing:.0f} of {before} have no sample" if missing else ""
-        drawn = await self._store_sketch(rolling, held[0].core, runs, sentence) if held else ""
+        drawn = await self._store_sketch(rolling, held[0].core, runs, sentence) if held and seen.waits else ""
         return replace(seen, sentence=sentence, unread=unread, sketch=drawn, unfinished=False)
 
     async def _search_held_cores(self, node: Node, rolling: RollingCapture, look: RollingStatus, keep: Keep) -> None:

@@ -157,8 +157,6 @@ async def _look_or_stop(arguments: argparse.Namespace, watch: RollingWatch) -> C
 
     def keep(name: str, text: bytes) -> None:
         """Write a piece of perf's text into its file, as gzip, which may follow gzip; an empty one begins it."""
-        if arguments.out is None:
-            return
         path = arguments.out / name
         if not text:  # what was read of it before is read again
             kept.pop(path, None)
@@ -167,12 +165,16 @@ async def _look_or_stop(arguments: argparse.Namespace, watch: RollingWatch) -> C
                 file.write(text)
             kept[path] = None
 
+    keeps = (keep,) if arguments.out is not None else ()
     if arguments.verb == "stop":
         by = terminal_user(arguments.environ)
-        news = await watch.stopped(known, rolling, by, by.removeprefix("terminal:"), keep)
+        news = await watch.stopped(known, rolling, by, by.removeprefix("terminal:"), *keeps)
     else:
-        news = await watch.look_or_give_up(known, rolling, keep)
+        news = await watch.look_or_give_up(known, rolling, *keeps)
     await watch.finish()
     for path in kept:
         print(f"kept: {path}", file=sys.stderr)
+    for caught in news.rolling.found if keeps else ():
+        if not caught.ends_mono and not any(caught.name in path.name for path in kept):
+            print(f"not kept: {caught.name}: no finished segment of the ring shows it", file=sys.stderr)
     return news

@@ -669,6 +669,18 @@ def test_seconds_without_samples_of_any_core_before_a_lockup_are_said(
     assert (reset.sentence.partition("; ")[2], reset.unread) == (says, "perf lost 56.26%")
 
 
+def test_text_around_a_symptom_on_record_is_kept_for_whoever_asks_while_the_ring_has_it(stage: Stage) -> None:
+    log, rolling, kept = KernelLog(stage), stage.ask(), list[list[str]]()
+    log.reset()
+    log.minute(3)
+    for _ in range(2):
+        kept.append([])
+        watch = stage.watch(Failing(stage.access))
+        through(watch.look_or_give_up(stage.known, rolling, lambda name, _: kept[-1].append(name)))
+    assert kept[0] == kept[1] != []
+    assert stage.kinds().count("SymptomCaught") == 2, "as it was seen, and as it was read"
+
+
 class Ring:
     """Segments of two minutes by their numbers, and a program that searches them for held cores.
 
