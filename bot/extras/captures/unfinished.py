@@ -16,6 +16,7 @@ from bot.extras.profiles.capture_wire import WallClock
 
 TOO = "; held in this segment, too: core "
 _MOST_NAMED = 3  # segments that could not be read for the same reason, and times without samples
+_LAST = 1e11  # seconds: the year 5138, far from the last that a time of day can be
 _LATEST_BEGIN = 30.0  # seconds: a slow node's first segment begins late
 
 
@@ -71,8 +72,9 @@ class Unfinished:
             yield f"and {more:,} more times without a sample"
 
     def wall(self, mono: float) -> datetime:
-        """Return the time of day of a value of the node's CLOCK_MONOTONIC."""
-        return datetime.fromtimestamp(0, UTC) + timedelta(seconds=mono + (self.clock.minus_mono or 0.0))
+        """Return the time of day of a value of the node's CLOCK_MONOTONIC; a node may say any."""
+        since = mono + (self.clock.minus_mono or 0.0)
+        return datetime.fromtimestamp(0, UTC) + timedelta(seconds=min(max(0.0, since), _LAST))
 
     def words(self, mono: float) -> str:
         """The same in words."""

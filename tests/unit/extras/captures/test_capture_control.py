@@ -681,6 +681,17 @@ def test_text_around_a_symptom_on_record_is_kept_for_whoever_asks_while_the_ring
     assert stage.kinds().count("SymptomCaught") == 2, "as it was seen, and as it was read"
 
 
+def test_second_that_no_clock_has_keeps_no_capture_from_its_end(stage: Stage) -> None:
+    log, way, at = KernelLog(stage), Failing(stage.access), 9e11
+    rolling = stage.ask(around=("core-held", "nic-reset"))
+    log.reset()
+    log.lines.append(LogLine(at, log.lines[0].says))
+    way.segments[log.more["segments"][0].name] = "".join(sampled(7, at + each) for each in ticks(0, 3))
+    watch = stage.watch(way)
+    assert len(through(watch.look_or_give_up(stage.known, rolling)).rolling.caught) == 3
+    assert through(watch.stopped(stage.known, rolling, "terminal:ann")).rolling.is_over
+
+
 class Ring:
     """Segments of two minutes by their numbers, and a program that searches them for held cores.
 
