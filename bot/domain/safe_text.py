@@ -312,7 +312,7 @@ _DEEPEST = 3  # mappings within a row
 _OF_WHAT_ENDS = frozenset({"what", "kind", "count", "gpus"})  # of EndedItem
 
 
-_BLOCK_OF_SECRETS = re.compile(r"(?i:(?:password|passwd|passphrase|credential|secret)s|\Atokens)\Z")
+_BLOCK_OF_SECRETS = re.compile(r"(?i:(?:password|passwd|passphrase|credential|secret|token|key)s)\Z")
 
 
 def _without_named_secrets(name: str, value: Any) -> Any:

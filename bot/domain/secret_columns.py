@@ -155,7 +155,8 @@ class Walked:
             self._between[at : pair.start() + 1] = b"\1" * (pair.start() + 1 - at)
             at = pair.end()
             begin, last = _inside(text, *pair.span("value"))
-            if (name := pair["name"] or "").lower() not in _OF_NO_SECRET:
+            name = pair["name"] or ""
+            if name.lower() not in _OF_NO_SECRET and _OF_ID.search(name) is None:
                 yield name, begin, last
         last_line = max(text.rfind("\n", at, till) + 1, at)  # whose last name may have its value behind the block
         self._between[at : last_line + 1] = b"\1" * (last_line + 1 - at)
@@ -178,15 +179,15 @@ _FURTHER_IN = re.compile(
     r"(?:\n(?P=in)(?:- |[ \t]|(?<=[ \t]))[^\n]+){0,200})"
 )
 _PAIR = re.compile(
-    r"(?:(?<=[\s{,])|^)(?:- )?(?:(?P<quote>\\{0,3}[\"']?)(?P<name>[\w.@/-]{1,80})(?P=quote)\s{0,8}"
+    r"(?:(?<=[\s{,\[])|^)(?:- )?(?:(?P<quote>\\{0,3}[\"']?)(?P<name>[\w.@/-]{1,80})(?P=quote)\s{0,8}"
     r"(?:[:=]|=>)(?:[ \t]{1,8}|(?<==)(?=[^\s=>])|\s{0,8}(?=[\\\"']))"
-    r"|(?<=- )|(?<=\[)|(?<=, ))"
+    r"|(?<=- )|(?<=\[)|(?<=, )|(?=\\{0,3}[\"'][^\"'\n]{1,400}[\"'](?!\s{0,8}[:=])))"
     r"(?P<value>\\{0,3}(?P<text>[\"'])(?:(?!(?P=text)|\\{1,3}(?P=text))[^\n])*\\{0,3}(?P=text)"
     r"|[^\s\"'{}\[\],\\|>&*!][^\s{}\[\],\\]*)"
 )
 _OF_NO_SECRET = frozenset(
     {
-        *("name", "secretname", "uuid", "usage", "serial", "unit", "checkpoint"),
+        *("name", "secretname", "usage", "serial", "unit", "checkpoint"),
         "file",
         "source",
         "target",
@@ -204,7 +205,6 @@ _OF_NO_SECRET = frozenset(
         "title",
         "user",
         "username",
-        "id",
         "minlength",
         "maxlength",
         "length",
@@ -230,7 +230,6 @@ _OF_NO_SECRET = frozenset(
         "region",
         "group",
         "kid",
-        "keyid",
         "publickey",
         "fingerprint",
         "digest",
@@ -238,6 +237,7 @@ _OF_NO_SECRET = frozenset(
         "commit",
     }
 )
+_OF_ID = re.compile(r"(?i:(?:\A|[_.-]|key)(?:uu?)?id)\Z|[a-z](?:Uu?)?I[dD]\Z")
 
 
 def _divider(line: str) -> str:

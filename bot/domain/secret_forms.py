@@ -704,29 +704,29 @@ def _ends_of_blocks(text: str, names: Sequence[Name] | None) -> Iterator[tuple[i
     for name in secret_names().found(text, text.lower()) if names is None else names:
         if (word := _OF_BLOCKS.search(text[name.begin : name.end])) is not None:
             yield name.end, word["every"] is not None, False
-        elif name.kind != OTHER or text.endswith("okens", name.begin, name.end):
+        elif name.kind != OTHER or _MANY.search(text, name.begin, name.end) is not None:
             yield name.end, name.kind == PASSWORD, True
-    for found in _STRING_DATA.finditer(text):
-        yield found.end(), True, False
+    for found in _NO_NAMES.finditer(text):
+        yield found.end(), (is_data := found[0] == "stringData"), not is_data
 
 
 _OF_BLOCKS = re.compile(r"(?i:(?P<every>(?:password|passwd|passphrase)s)|secrets?|credentials)\Z")
-_STRING_DATA = re.compile(r"\bstringData\b")
+_MANY = re.compile(r"(?:eys|kens|rets|EYS|KENS|RETS)(?![a-z])")
+_NO_NAMES = re.compile(r"\b(?:stringData|keys(?:_base64)?)\b")
 
 
 def _is_secret_of_block(every: bool, value: str) -> bool:
     if not 3 < len(value) <= _LONGEST_OF_COLUMN or context().column.match(value) is None:
         return False
-    return every or context().word.match(value) is not None
+    return every or (context().word.match(value) is not None and _COUNT_OR_NAME.fullmatch(value) is None)
 
 
 def _is_machine_s(value: str) -> bool:
     """True for a word of letters and digits as only a machine writes it, and no model, version or place is called."""
-    return _LETTERS_AND_DIGITS.fullmatch(value) is not None and context().random.fullmatch(value) is not None
+    return context().random.fullmatch(value) is not None
 
 
 _LONGEST_OF_COLUMN = 400  # characters
-_LETTERS_AND_DIGITS = re.compile(r"[A-Za-z0-9+/=!#$%^&*@~]{8,400}")
 _COUNT = re.compile(r"[\d.,%/-]*")
 _COUNT_OR_NAME = re.compile(r"[\d.,%/-]{0,5}|(?=.{1,60}\Z)(?![^.]*\.[0-9a-z]{16}\Z)[a-z0-9]+(?:[-./][a-z0-9]+)+")
 
@@ -830,5 +830,5 @@ def context() -> Context:
         SecretForm("value", (), (), False, MARK, "", value),
         compiled(r"{not}(?!\\N\Z|[-*.x]+\Z|\(?redacted|(?:not null|default|\w{0,20}\(\))\Z)"),
         compiled(r"{word}"),
-        re.compile(expanded(r"{random}", parts)),
+        re.compile(expanded(r"{uuid}|(?=[A-Za-z0-9+/=!#$%^&*@~]{8,400}\Z){random}", parts)),
     )

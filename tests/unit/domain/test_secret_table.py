@@ -433,6 +433,13 @@ def test_block_of_tokens_in_yaml_is_found_in_a_list_of_lines() -> None:
         {"id": "cookie-jar", "name": "db_password", "value": "fake01"},
         {"ParameterKey": "DBPassword", "ParameterValue": "fake01"},
         {"secrets": {"db": "calvin", "enabled": True}},
+        {"secrets": ["grafana-admin-7k2m4t6h9b", "hunter2Qz"]},
+        {"apiKeys": ["Fake01fakefake", "x"], "tokens": {"ci": "01234567-89ab-cdef-0123-456789abcdef", "model": "x"}},
+        {
+            "unseal_keys_hex": ["f00dcafe" * 4, "cafe0123" * 4],
+            "keys": ["01234567cafe" * 3],
+            "stop_tokens": ["The", "a"],
+        },
         {"columns": ["user", "password"], "rows": [["ann", "fake01"], ["bob", "two words"]]},
         {"auth": "kubernetes", "session": {"id": "4"}, "token_ttl": "1h", "tokens": {"default": 5}},
         {"password.encoder.cipher.algorithm": "AES/CBC/PKCS5Padding"},
