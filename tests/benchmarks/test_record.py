@@ -22,8 +22,9 @@ from bot.domain.policy import Policy
 from bot.domain.post import Post
 from bot.ledger import Database, Leases, Ledger, Outbox, Pruner, exported
 from bot.ledger.pruning import SHORTEST
-from tests.contract.test_ledger_acting import FIRST, approved, claim
+from tests.contract.test_ledger_acting import FIRST, claim
 from tests.record.incidents import ALERT, ASKER
+from tests.record.keeping import approved
 from tests.record.large import Large
 from tests.slack.replicas import replicas
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from bot.domain.action import Plan
 from bot.domain.claim import Claim
-from bot.domain.events import AlertReceived, Approved, Escalated, PlanProposed, StepStarted, Triaged
+from bot.domain.events import AlertReceived, Escalated, StepStarted
 from bot.domain.policy import Limits
 from bot.domain.post import Post
 from bot.ledger import Database, Leases, Ledger, Outbox
-from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
+from tests.record.incidents import ALERT, ASKER
+from tests.record.keeping import approved
 from tests.record.ledgers import Clock
 
 SILENT = timedelta(seconds=10)
@@ -39,12 +38,7 @@ def opened(ledger: Ledger, incident: str, group: str = "") -> None:
 def begun(ledger: Ledger, incident: str, runner: str) -> None:
     """Put an incident on record whose first step that runner has begun."""
     node = f"node-{incident}"
-    plan = Plan(node, STEPS)
-    proposal = PlanProposed.of(plan, {})
-    opened(ledger, incident)
-    ledger.append.now(incident, 1, Triaged(replace(VERDICT, node=node, plan=plan)), "bot")
-    ledger.append.now(incident, 2, proposal, "bot")
-    ledger.append.now(incident, 3, Approved(proposal.digest, "it leaks"), APPROVER)
+    approved(ledger, incident, node)
     ledger.begin.now(incident, 4, StepStarted(1, 1, "", (), runner), "bot", Claim(node, node, runner, Limits(9)))
 
 

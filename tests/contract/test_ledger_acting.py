@@ -24,23 +24,14 @@ from bot.domain.errors import (
     Refused,
     StaleRequest,
 )
-from bot.domain.events import AlertReceived, Approved, Escalated, PlanProposed, StepStarted, Triaged
+from bot.domain.events import AlertReceived, Escalated, StepStarted, Triaged
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, NodeReleased
 from bot.domain.policy import Limits
 from bot.ledger import Database, Ledger, audit
-from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
+from tests.record.incidents import ALERT, ASKER, STEPS, VERDICT
+from tests.record.keeping import approved
 
 FIRST = StepStarted(1)
-
-
-def approved(ledger: Ledger, incident: str, node: str, steps: tuple[Step, ...] = STEPS) -> int:
-    """Put an approved incident on record and return its length."""
-    plan = Plan(node, steps)
-    proposal = PlanProposed.of(plan, {})
-    ledger.append.now(incident, 0, AlertReceived(ALERT, node), ASKER)
-    ledger.append.now(incident, 1, Triaged(replace(VERDICT, node=node, plan=plan)), "bot")
-    ledger.append.now(incident, 2, proposal, "bot")
-    return ledger.append.now(incident, 3, Approved(proposal.digest, "it leaks"), APPROVER).seq
 
 
 def claim(node: str, steps: tuple[Step, ...] = STEPS, labels: dict[str, str] | None = None, **limits: Any) -> Claim:

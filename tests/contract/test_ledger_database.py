@@ -28,7 +28,7 @@ from bot.domain.transitions import State
 from bot.ledger import Database, Leases, Ledger, Outbox, audit, is_file_there
 from bot.ledger.health import holds_ledger, is_served, ledger_words
 from bot.ledger.inbox import Inbox
-from bot.ledger.migrations import VERSION, migrate
+from bot.ledger.migrations import VERSION
 from tests.commandline import CommandLine
 from tests.record.exporting import NODE, ended
 from tests.record.incidents import ASKER, OPENING, VERDICT, VERIFIED
@@ -193,18 +193,6 @@ def test_what_other_threads_append_meanwhile_is_no_other_record(empty_database_u
         while not all(each.done() for each in written):
             database.check()
         assert sorted(each.result().seq for each in written) == [*range(1, 61)]
-
-
-def test_opening_again_changes_nothing(empty_database_url: str) -> None:
-    with Database.open(empty_database_url) as database:
-        before = shaped(database)
-        with database.writing() as connection:
-            migrate(connection)
-        Ledger(database).append.now("7k3m9x2qpv", 0, OPENING, ASKER)
-    with Database.open(empty_database_url) as database:
-        assert shaped(database) == before
-        assert Ledger(database).head.now("7k3m9x2qpv").seq == 1
-        assert Ledger(database).head.now(HOUSE).seq == 1, "the opening is anchored"
 
 
 def test_file_and_its_folder_are_made_for_their_owner_alone(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from bot.ledger import Database, Ledger
 from bot.ledger.inbox import Inbox
 from bot.ledger.leases import Leases
 from tests.contract.test_inbox import delivery
-from tests.contract.test_ledger_acting import approved
+from tests.record.keeping import approved
 from tests.record.postgresql import Postgresql
 from tests.waiting import until
 

@@ -9,13 +9,14 @@ from sqlalchemy import Connection
 
 from bot.domain.action import Plan
 from bot.domain.claim import Claim, Doubts, ProposalRecord, no_doubts
-from bot.domain.events import AlertReceived, Approved, PlanProposed, StepStarted, Triaged
+from bot.domain.events import AlertReceived, StepStarted, Triaged
 from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.policy import Policy
 from bot.domain.post import MessageRef, Post
 from bot.ledger import Database, Ledger, Outbox
 from bot.ledger.entries import head_of
-from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
+from tests.record.incidents import ALERT, ASKER, STEPS, VERDICT
+from tests.record.keeping import approved
 
 PLAN = Plan("node-1", STEPS)
 
@@ -26,19 +27,11 @@ def doubting(connection: Connection) -> Doubts:
     return lambda _, cause: f"{cause} in {seq} of house"
 
 
-def approved(ledger: Ledger, incident: str) -> None:
-    proposal = PlanProposed.of(PLAN, {})
-    ledger.append.now(incident, 0, AlertReceived(ALERT, PLAN.node), ASKER)
-    ledger.append.now(incident, 1, Triaged(replace(VERDICT, node=PLAN.node, plan=PLAN)), "bot")
-    ledger.append.now(incident, 2, proposal, "bot")
-    ledger.append.now(incident, 3, Approved(proposal.digest, "it leaks"), APPROVER)
-
-
 def test_what_a_decision_depends_on_is_read_at_once(database: Database) -> None:
     ledger, day = Ledger(database, doubters=[doubting]), timedelta(hours=24)
     ledger.append.now("asked", 0, AlertReceived(ALERT, "node-1"), ASKER)
     for name in ("one", "two"):
-        approved(ledger, name)
+        approved(ledger, name, PLAN.node)
     ledger.begin.now("one", 4, StepStarted(1), "bot", Claim(PLAN.node, PLAN.remedy, "r1", cure=PLAN.cure))
     pulled = ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
     read = ledger.decision_record.now("two", day)
@@ -60,7 +53,7 @@ def test_what_a_proposal_depends_on_is_read_at_once(database: Database) -> None:
         node = f"node-{number}"
         ledger.append.now(name, 0, AlertReceived(ALERT, node, "g1"), ASKER)
         ledger.append.now(name, 1, Triaged(replace(VERDICT, node=node), machine_id="m1"), "bot")
-    approved(ledger, "three")
+    approved(ledger, "three", PLAN.node)
     ledger.begin.now("three", 4, StepStarted(1), "bot", Claim(PLAN.node, PLAN.remedy, "r1", cure=PLAN.cure))
     both = ("node-1", "node-2")
     assert ledger.proposal_record.now(PLAN, "m1", "g1", day) == ProposalRecord(

@@ -62,13 +62,6 @@ def test_later_edit_replaces_an_earlier_one_that_was_not_sent(outbox: Outbox) ->
     assert outbox.waiting.now() == 1
 
 
-def test_edit_of_what_was_taken_knows_its_place(outbox: Outbox) -> None:
-    sent(outbox, CARD)
-    outbox.keep.now(VERDICT)
-    due = only(outbox.claim_due_posts.now(NOW))
-    assert (due.post, due.place) == (VERDICT, PLACE)
-
-
 def test_edit_kept_while_the_first_is_under_way_waits_for_its_place(outbox: Outbox) -> None:
     first = outbox.keep.now(CARD).id
     outbox.claim_due_posts.now(NOW)
@@ -227,18 +220,6 @@ def test_dropping_an_earlier_version_does_not_drop_the_later(outbox: Outbox) -> 
     outbox.keep.now(VERDICT)
     outbox.mark_dropped.now(first, "invalid_blocks")
     assert only(outbox.claim_due_posts.now(NOW)).post == VERDICT
-
-
-def test_posts_outlive_the_program(database_url: str) -> None:
-    with Database.open(database_url) as database:
-        Outbox(database).keep.now(CARD)
-    with Database.open(database_url) as database:
-        outbox = Outbox(database)
-        outbox.mark_delivered.now(only(outbox.claim_due_posts.now(NOW)).id, PLACE.channel, PLACE.ts)
-        outbox.keep.now(VERDICT)
-    with Database.open(database_url) as database:
-        due = only(Outbox(database).claim_due_posts.now(NOW))
-    assert (due.post, due.place) == (VERDICT, PLACE)
 
 
 def test_what_was_never_kept_has_no_place_and_is_passed_over(outbox: Outbox) -> None:

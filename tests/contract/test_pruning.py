@@ -32,8 +32,9 @@ from bot.ledger.leases import Leases
 from bot.ledger.pruning import deletions_allowed
 from bot.ledger.tables import ATTEMPTS, CASES, ENTRIES, INCIDENTS, LEASES, POSTS
 from tests.contract.test_inbox import BRAKES, delivery
-from tests.contract.test_ledger_acting import FIRST, approved, claim
+from tests.contract.test_ledger_acting import FIRST, claim
 from tests.record.incidents import ALERT, ASKER
+from tests.record.keeping import approved
 
 YEAR = timedelta(days=365)
 

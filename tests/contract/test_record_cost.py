@@ -22,8 +22,9 @@ from bot.domain.post import Post
 from bot.ledger import Database, Leases, Ledger, Outbox
 from bot.ledger.dedup_store import DedupStore
 from tests.contract.test_inbox import BRAKES
-from tests.contract.test_ledger_acting import FIRST, approved, claim
+from tests.contract.test_ledger_acting import FIRST, claim
 from tests.record.incidents import ALERT, ASKER
+from tests.record.keeping import approved
 from tests.record.large import Large
 
 SMALL, LARGE = 60, 600  # incidents

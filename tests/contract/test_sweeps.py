@@ -7,8 +7,6 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
-import pytest
-
 from bot.app.factories import library
 from bot.domain.errors import UsageError
 from bot.domain.growth import HarmThreshold
@@ -165,10 +163,3 @@ def test_sweeps_of_many_nodes_have_names_of_their_own_and_a_name_stays() -> None
     one, two = scheduled([SweepSettings(select=nodes, cause=(LEAK,), channel="C1") for nodes in many], PLAYBOOK)
     assert one.name != two.name
     assert scheduled((SAID,), PLAYBOOK)[0].name == "a6c6a059e10cb666", "by it what was told is found again"
-
-
-def test_a_selector_that_means_nothing_keeps_the_bot_from_starting() -> None:
-    with pytest.raises(UsageError):
-        scheduled((SweepSettings(every=EVERY, select=(), channel="C1"),), PLAYBOOK)
-    with pytest.raises(UsageError, match=r"\[\[sweep\]\] 2 in zombie.toml: .* evaluates no cause"):
-        scheduled((SAID, SweepSettings(every=EVERY, select=("a",), cause=("leak",), channel="C1")), PLAYBOOK)

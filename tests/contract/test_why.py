@@ -42,7 +42,7 @@ def test_every_change_that_is_told_has_the_outcome_that_is_told(path: Path) -> N
 def test_terminal_tells_the_changes_as_replay_takes_them(run: CommandLine) -> None:
     document = run("why", str(FOUNDING), "--json").json
     assert (document["node"], document["verdict"]["status"]) == ("ray-gpu-1a-0417", "critical")
-    for change in (*document["changes"][:2], *document["changes"][-2:]):
+    for change in (document["changes"][0], document["changes"][-1]):
         changed = (word for text in change["with"] for word in ("--with", text))
         (node,) = run("replay", str(FOUNDING), "--json", *changed).json["nodes"]
         assert {name: node[name] for name in ("status", "cause", "confidence", "plan")} == {

@@ -1,17 +1,19 @@
-"""Puts events on record as the program does: a step's beginning takes its node."""
+"""Puts events on record as the program does: an approved incident, and a step's beginning, which takes its node."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 
+from bot.domain.action import Plan, Step
 from bot.domain.claim import Claim
 from bot.domain.entry import Entry
-from bot.domain.events import IncidentEvent, StepStarted
+from bot.domain.events import AlertReceived, Approved, IncidentEvent, PlanProposed, StepStarted, Triaged
 from bot.domain.fold import fold
 from bot.domain.policy import Limits
 from bot.ledger import Ledger
-from tests.record.incidents import by_whom
+from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT, by_whom
 
 
 def keep(ledger: Ledger, stream: str, events: Iterable[IncidentEvent]) -> tuple[Entry, ...]:
@@ -36,3 +38,16 @@ def keep(ledger: Ledger, stream: str, events: Iterable[IncidentEvent]) -> tuple[
         else:
             ledger.append.now(stream, len(stands), event, by_whom(event))
     return ledger.read.now(stream)
+
+
+def approved(
+    ledger: Ledger, incident: str, node: str, steps: tuple[Step, ...] = STEPS, *, wave: str = ""
+) -> PlanProposed:
+    """Put an approved incident on record, and return its plan; the entry of its first step would be the fifth."""
+    plan = Plan(node, steps)
+    proposal = PlanProposed.of(plan, {})
+    ledger.append.now(incident, 0, AlertReceived(ALERT, node, wave=wave), ASKER)
+    ledger.append.now(incident, 1, Triaged(replace(VERDICT, node=node, plan=plan)), "bot")
+    ledger.append.now(incident, 2, proposal, "bot")
+    ledger.append.now(incident, 3, Approved(proposal.digest, "it leaks"), APPROVER)
+    return proposal

@@ -95,8 +95,10 @@ def why_sentences(verdict: Verdict, playbooks: Playbooks) -> list[str]:
     case = replace(kept, runs=tuple(map(without_secrets, kept.runs)), muted=verdict.muted)  # as it is stored
     try:
         playbook = playbooks.get(case.head.playbook)
+        if playbook.digest != case.head.playbook_digest:
+            return []
         explanation = find_changes(case, playbook)
-        if playbook.digest != case.head.playbook_digest or not is_as_shown(explanation, verdict):
+        if not is_as_shown(explanation, verdict):
             return []
         proven = confirm_by_replay(explanation, playbook, MOST_PROVEN)
     except ZombieError:  # it cannot be judged again, so nothing is said

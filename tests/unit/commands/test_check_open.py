@@ -48,11 +48,6 @@ def test_terminal_says_which_incident_it_is(run: CommandLine) -> None:
     assert (shown.status, shown.out.splitlines()[0]) == (0, f"{incident}  node-1  triaged")
 
 
-def test_without_open_nothing_is_recorded(run: CommandLine) -> None:
-    assert "incident" not in check(run, "node-1", "--json").json["nodes"][0]
-    assert not Path("state").exists()
-
-
 def test_what_cannot_be_recorded_is_not_begun(run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ZOMBIE_STATE_DIR", "/dev/null/state")
     status, out, err = check(run, "node-1", "--open")

@@ -229,15 +229,6 @@ def test_empty_record_is_not_called_whole(run: CommandLine, url: str) -> None:
     assert err.startswith("empty: no entry could be checked.")
 
 
-def test_export_is_one_line_of_json_an_entry(run: CommandLine, url: str) -> None:
-    tell(url, State.RESOLVED)
-    status, out, _ = run("audit", "export")
-    lines = [json.loads(line) for line in out.splitlines()]
-    assert (status, len(lines)) == (0, 14)
-    assert set(lines[0]) == {"stream", "seq", "at", "by", "kind", "body", "hash"}
-    assert {line["stream"] for line in lines} == {ID, "house"}
-
-
 def test_what_people_and_sources_wrote_is_made_safe_to_look_at(run: CommandLine, url: str) -> None:
     tell(url, State.ACTING)
     with Database.open(url) as database:

@@ -46,20 +46,6 @@ def told(*arguments: str, stdout: str = os.devnull, **environment: str) -> tuple
     return done.returncode, done.stderr
 
 
-def test_recording_to_what_is_a_file_says_so(run: CommandLine, tmp_path: Path) -> None:
-    (tmp_path / "taken").touch()
-    status, _, says = run("check", "--local", "--samples", "1", "--record", "taken")
-    assert (status, says.splitlines()[0]) == (2, "zombie: taken cannot be made a folder: File exists.")
-
-
-def test_folder_that_cannot_be_written_is_named(run: CommandLine, tmp_path: Path) -> None:
-    (tmp_path / "state").touch()
-    status, _, says = run("check", "--local", "--samples", "1", "--open")
-    assert status == 2
-    assert str(tmp_path / "state") in says
-    assert "Traceback" not in says
-
-
 @pytest.mark.parametrize("listen", [":", "1.2.3.4", "127.0.0.1:65536", "a b:80", "h:８０"])
 def test_address_to_listen_on_that_is_none_is_a_sentence(
     run: CommandLine, monkeypatch: pytest.MonkeyPatch, listen: str

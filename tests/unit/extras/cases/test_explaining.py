@@ -14,14 +14,15 @@ from bot.domain.probe import Snapshot
 from bot.domain.verdict import Status, Verdict, outcome_parts
 from bot.extras.cases.explaining import SubprocessExplainer, confirm_by_replay, find_changes, why_sentences
 from bot.transport.case_file import load
-from tests.contract.test_why import FOUNDING
+from tests.contract.test_why import CAPTURES
 
 LIBRARY = library()
 PLAYBOOK = LIBRARY.get("node-health")
+CASE = CAPTURES / "nodes" / "debian-12-v1--conntrack-full.jsonl.gz"  # its changes are found soon
 
 
 def test_change_that_a_replay_does_not_bear_out_is_never_told() -> None:
-    told = find_changes(load(FOUNDING), PLAYBOOK)
+    told = find_changes(load(CASE), PLAYBOOK)
     first, second, *_ = told.changes
     lies = replace(first, verdict=replace(first.verdict, status=Status.HEALTHY, cause="dns-failing"))
     assert outcome_parts(lies.verdict) != outcome_parts(first.verdict)
@@ -30,8 +31,8 @@ def test_change_that_a_replay_does_not_bear_out_is_never_told() -> None:
 
 
 async def shown() -> Verdict:
-    """The verdict on the founding case as people see it, with what the node said."""
-    case = load(FOUNDING)
+    """The verdict on a case as people see it, with what the node said."""
+    case = load(CASE)
     case = replace(case, head=replace(case.head, playbook="node-health", playbook_digest=PLAYBOOK.digest))
     verdict = await replayed(case, PLAYBOOK)
     assert isinstance(verdict.snapshot, Snapshot)

@@ -26,8 +26,6 @@ from bot.domain.errors import BudgetSpent, CannotTell, UsageError, WaveHeld
 from bot.domain.events import (
     BESIDE,
     REFUTED,
-    AlertReceived,
-    Approved,
     Escalated,
     IncidentEvent,
     PlanProposed,
@@ -38,7 +36,6 @@ from bot.domain.events import (
     StepSkipped,
     StepStarted,
     StepVerified,
-    Triaged,
     ValidationStarted,
 )
 from bot.domain.policy import Limits
@@ -63,7 +60,8 @@ from bot.ledger import Database, Ledger, audit
 from bot.ledger.entries import chained_entry, insert_entry
 from bot.seats import Extra, Rules
 from tests.program import zombie_in as zombie
-from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
+from tests.record.incidents import APPROVER, ASKER, STEPS
+from tests.record.keeping import approved
 from tests.record.ledgers import ledger_in
 
 ROOT = Path(__file__).parents[4]
@@ -86,17 +84,6 @@ def without(tmp_path: Path) -> tuple[Extra, ...]:
     return found.on
 
 
-def approved(ledger: Ledger, incident: str, wave: str = "") -> PlanProposed:
-    """Put an approved incident on record; whoever approved it, its wave is what says whether it begins."""
-    plan = Plan(f"node-{incident}", STEPS)
-    proposal = PlanProposed.of(plan, {})
-    ledger.append.now(incident, 0, AlertReceived(ALERT, plan.node, wave=wave), ASKER)
-    ledger.append.now(incident, 1, Triaged(replace(VERDICT, node=plan.node, plan=plan)), "bot")
-    ledger.append.now(incident, 2, proposal, "bot")
-    ledger.append.now(incident, 3, Approved(proposal.digest, "it leaks"), APPROVER)
-    return proposal
-
-
 def begin(ledger: Ledger, incident: str, seq: int = 4, attempt: int = 1, step: int = 1) -> None:
     plan = Plan(f"node-{incident}", STEPS)
     claim = Claim(plan.node, plan.remedy, "r1", Limits(at_once=9), {}, cure=plan.cure)
@@ -117,13 +104,13 @@ def test_incident_of_a_wave_never_begins_where_waves_are_left_out(
     database: Database, without: tuple[Extra, ...]
 ) -> None:
     ledger = Ledger(database, holders=step_blockers(without))
-    running(database, "one", approved(ledger, "one", WAVE))
+    running(database, "one", approved(ledger, "one", "node-one", wave=WAVE))
     with pytest.raises(WaveHeld, match="left out"):
         begin(ledger, "one")
     with pytest.raises(WaveHeld, match="left out"):
         begin(Ledger(database), "one")
     assert ledger.head.now("one").seq == 4, "nothing of it is on record"
-    approved(ledger, "two")
+    approved(ledger, "two", "node-two")
     begin(ledger, "two")
     with_waves = Ledger(database, holders=step_blockers(shipped().on))
     begin(with_waves, "one")
@@ -135,7 +122,7 @@ def test_incident_of_a_wave_never_begins_where_waves_are_left_out(
 def test_incident_of_a_wave_begins_only_as_its_wave_says(database: Database) -> None:
     ledger = Ledger(database, holders=step_blockers(shipped().on))
     for name in ("one", "two"):
-        approved(ledger, name, WAVE)
+        approved(ledger, name, f"node-{name}", wave=WAVE)
     with pytest.raises(WaveHeld, match="not on record"):
         begin(ledger, "one")
     proposal = ledger.incident.now("one")
@@ -151,7 +138,7 @@ def of_two(database: Database, ledger: Ledger) -> WaveStore:
     """A wave that runs, with two of its nodes under way, of which the first has begun."""
     members = []
     for name in ("one", "two", "three"):
-        proposal = approved(ledger, name, WAVE)
+        proposal = approved(ledger, name, f"node-{name}", wave=WAVE)
         members.append(WaveMember(f"node-{name}", name, proposal.digest))
     proposed = WaveProposed(("*",), ("c",), tuple(members), (), stages_of(3), timedelta(hours=8), "p", "").sealed()
     waves = WaveStore(database)
@@ -230,12 +217,8 @@ def test_plan_whose_first_step_was_needless_begins_no_later_than_its_waves_time(
     at = datetime(2027, 1, 1, 9, 0, tzinfo=UTC)
     with ledger_in(tmp_path) as database:
         ledger = Ledger(database, lambda: at, holders=step_blockers(shipped().on))
-        plan = Plan("node-one", (Step("disable_unit", {"unit": "ecs.service"}, ("a",)), Step("reboot", {}, ("b",))))
-        proposal = PlanProposed.of(plan, {})
-        ledger.append.now("one", 0, AlertReceived(ALERT, plan.node, wave=WAVE), ASKER)
-        ledger.append.now("one", 1, Triaged(replace(VERDICT, node=plan.node, plan=plan)), "bot")
-        ledger.append.now("one", 2, proposal, "bot")
-        ledger.append.now("one", 3, Approved(proposal.digest, "it leaks"), APPROVER)
+        steps = (Step("disable_unit", {"unit": "ecs.service"}, ("a",)), Step("reboot", {}, ("b",)))
+        plan, proposal = Plan("node-one", steps), approved(ledger, "one", "node-one", steps, wave=WAVE)
         running(database, "one", proposal, lambda: at)
         ledger.append.now("one", 4, StepSkipped(1, "that is so already"), "bot")
         claim = Claim(plan.node, plan.remedy, "r1", Limits(at_once=9), {}, cure=plan.cure)
@@ -258,7 +241,7 @@ def test_any_extra_may_hold_any_step_and_one_that_cannot_be_loaded_holds_all(dat
     tides = Extra("tides", "tides", holds=f"{__name__}:holds")
     ledger = Ledger(database, holders=step_blockers([*shipped().on, tides]))
     for name in ("one", "two", "three"):
-        approved(ledger, name)
+        approved(ledger, name, f"node-{name}")
     begin(ledger, "one")
     with pytest.raises(BudgetSpent, match="The tide is high"):
         begin(ledger, "two")
@@ -271,7 +254,7 @@ def test_extra_that_is_wanted_and_cannot_be_loaded_holds_every_step(database: Da
     (tmp_path / "zombie.toml").write_text('[extras]\non = ["freeze"]\n')
     found = extras_in_force((), {}, tmp_path)
     ledger = Ledger(database, holders=step_blockers(found.serving))
-    approved(ledger, "one")
+    approved(ledger, "one", "node-one")
     with pytest.raises(CannotTell, match=r"\[extras\] on names may hold this step, and could not be loaded"):
         begin(ledger, "one")
     assert [extra.name for extra in found.on] == [extra.name for extra in shipped().on]
@@ -287,7 +270,7 @@ def test_wave_in_a_terminal_begins_nothing_while_a_wanted_extra_cannot_be_loaded
     arguments.extras = extras
     arguments.environ = {"ZOMBIE_STATE_DIR": str(tmp_path), "HOME": str(tmp_path)}
     with ledger_in(tmp_path) as database:
-        proposal = approved(Ledger(database), "one", WAVE)
+        proposal = approved(Ledger(database), "one", "node-one", wave=WAVE)
         running(database, "one", proposal)
     claim = Claim("node-one", proposal.plan.remedy, "r1", Limits(at_once=9), {})
     with command._parts(arguments) as parts:
@@ -334,7 +317,7 @@ class BrandNew(OwnEvent):
 
 def test_only_known_kinds_are_stepped_over(database: Database, without: tuple[Extra, ...]) -> None:
     ledger = Ledger(database)
-    running(database, "one", approved(ledger, "one", WAVE))
+    running(database, "one", approved(ledger, "one", "node-one", wave=WAVE))
     found = audit(database, (), seat_values(without, "follows"))
     assert (found.broken, found.unread, found.stepped_over) == ((), (), 1)
     with database.writing() as connection:
