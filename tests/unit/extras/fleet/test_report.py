@@ -1,13 +1,29 @@
-"""Counts over a fleet: shares with intervals that hold, groups by label, and names that are never merged."""
+"""Counts over a fleet: shares with intervals that hold, groups by label, names never merged, and what is said of it."""
 
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
 from random import Random
 
 import pytest
 
+from bot.actions import ACTIONS
+from bot.app.cases import surroundings
+from bot.app.factories import library
+from bot.domain.batch import Sampling
+from bot.domain.entry import Entry, body_of, kind_of
+from bot.domain.house_events import HOUSE, CauseMuted
+from bot.domain.mute_record import GivenMutes
 from bot.domain.node import Node
 from bot.domain.sample import Sample
-from bot.extras.fleet.report import FleetReport, Prevalence, report
-from bot.extras.fleet.sweep import Found, JudgedBy, NodeAnswer, NodeOutcome
+from bot.extras.fleet.report import FleetReport, Prevalence, answer_line, fleet_body, fleet_text, report, rest_text
+from bot.extras.fleet.run import ChunkReader
+from bot.extras.fleet.sweep import Found, JudgedBy, NodeAnswer, NodeOutcome, Sweep
+from bot.response.diagnosis.triage import Triage
+from bot.transport.case_file import load
+from bot.transport.replay import ReplayTransport
+from tests.contract.test_why import FOUNDING
 
 LEAK = "leaked-memory-cgroups"
 JUDGED = {LEAK: JudgedBy.SIGNATURE}
@@ -100,3 +116,82 @@ def test_interval_is_wilsons() -> None:
     for found, asked, low, high in ((0, 20, 0.0, 0.161125), (8, 100, 0.041090, 0.149980), (20, 20, 0.838875, 1.0)):
         assert Prevalence(found, asked).interval == pytest.approx((low, high), abs=1e-5)
     assert Prevalence(0, 0).interval == (0.0, 1.0)
+
+
+def text(*answers: NodeAnswer) -> str:
+    nodes = [Node("n1", "10.0.0.1"), Node("n2", "10.0.0.2")]
+    return fleet_text(report(nodes, answers, {LEAK: JudgedBy.SIGNATURE}, selected=2, seconds=1.0), 100)
+
+
+def test_nothing_counts_as_not_found_where_nobody_answered() -> None:
+    gone = NodeAnswer("n2", NodeOutcome.UNREACHABLE, "unreachable", unreachable_class="refused")
+    assert f"Not found: {LEAK}" in text(NodeAnswer("n1", NodeOutcome.ANSWERED, "healthy"), gone)
+    assert "Not found" not in text(gone)
+    assert "Not found" not in text()
+
+
+def test_share_of_nobody_is_not_zero() -> None:
+    gone = NodeAnswer("n1", NodeOutcome.UNREACHABLE, "unreachable", unreachable_class="refused")
+    found = report([Node("n1", "10.0.0.1")], [gone], {LEAK: JudgedBy.SIGNATURE}, selected=1, seconds=1.0)
+    assert [cause["share"] for cause in fleet_body(found)["causes"]] == [None]
+
+
+SAYS = "57,382 dying memory cgroups beside 240 alive: present, not proven; no harm seen on this kernel"
+HAS = NodeAnswer("n1", NodeOutcome.ANSWERED, "degraded", LEAK, found=(Found(LEAK, "degraded", "possible", SAYS),))
+WELL = NodeAnswer("n2", NodeOutcome.ANSWERED, "healthy")
+GONE = NodeAnswer(
+    "n2", NodeOutcome.UNREACHABLE, "unreachable", because="n2 is silent", unreachable_class="banner-stall"
+)
+
+
+def test_single_look_says_what_was_seen_and_no_status() -> None:
+    assert answer_line(HAS, verdicts=False) == f"n1  {LEAK}: 57,382 dying memory cgroups beside 240 alive"
+    assert answer_line(WELL, verdicts=False) == "n2  none of it was seen"
+    assert answer_line(GONE, verdicts=False) == "n2  UNREACHABLE  n2 is silent"
+    assert answer_line(HAS) == f"n1  DEGRADED  {LEAK} (possible)", "a whole check has a verdict"
+    told = text(HAS, WELL)
+    assert "    n1  57,382 dying memory cgroups beside 240 alive\n" in told
+    for judged in ("degraded", "healthy", "no harm", "present, not proven"):
+        assert judged not in told.lower()
+
+
+def test_what_a_node_says_is_shown_as_it_is_and_cut_at_the_width() -> None:
+    hostile = Found(LEAK, "degraded", "possible", "\x1b[31mred \u202e" + "x" * 200)
+    told = text(NodeAnswer("n1", NodeOutcome.ANSWERED, "degraded", LEAK, found=(hostile,)), WELL)
+    assert "\x1b" not in told
+    assert "\u202e" not in told
+    assert max(map(len, told.splitlines())) <= 100
+
+
+def test_what_answered_is_shown_with_who_follows_and_repeated_only_where_the_counts_change() -> None:
+    nodes = [Node("n1", "10.0.0.1"), Node("n2", "10.0.0.2")]
+    judged = {LEAK: JudgedBy.SIGNATURE}
+    early = report(nodes, [HAS], judged, selected=2, seconds=1.2)
+    assert fleet_text(early, goes_on=True).startswith("1 of 2 nodes answered so far, in 1.2 s. These follow: n2\n")
+    assert fleet_text(early).startswith("1 of 2 nodes answered; stopped after 1 of them, in 1.2 s\n")
+    for late in (GONE, WELL):
+        whole = report(nodes, [HAS, late], judged, selected=2, seconds=9.5)
+        assert rest_text(whole, {"n1"}) == f"\n{whole.answered} of 2 nodes answered, in 9.5 s\n"
+    also = NodeAnswer("n2", NodeOutcome.ANSWERED, "degraded", LEAK, found=HAS.found)
+    whole = report(nodes, [HAS, also], judged, selected=2, seconds=4.0)
+    assert rest_text(whole, {"n1"}) == "\n" + fleet_text(whole)
+
+
+async def test_sweep_of_whole_checks_says_on_which_nodes_a_cause_is_muted() -> None:
+    case = load(FOUNDING)
+    at, sweep = case.head.taken_at, Sweep.of(library().get("node-health"), full=True)
+    known, _ = surroundings(case.head)
+    accepted, other = replace(known, name="n1"), replace(known, name="n2")
+    muted = CauseMuted(LEAK, "n1", at + timedelta(days=1), "known")
+    mutes = GivenMutes((Entry(HOUSE, 1, at, "terminal:ann", kind_of(muted), body_of(muted), ""),))
+    triage = Triage(ReplayTransport(case), ACTIONS, lambda: at, Sampling(case.head.samples), mutes=mutes)
+    answers = await ChunkReader(triage, sweep, 2).answers([accepted, other])
+    found = report([accepted, other], answers, sweep.judged, selected=2, seconds=1.0)
+    (leak,) = (count for count in found.causes if count.cause == LEAK)
+    assert (leak.nodes, leak.muted) == (("n1", "n2"), ("n1",))
+    assert "muted on 1 of them: n1" in fleet_text(found)
+    assert [cause["muted"] for cause in fleet_body(found)["causes"] if cause["cause"] == LEAK] == [["n1"]]
+    assert {answer.node: f"{LEAK} (confirmed, muted)" in answer_line(answer) for answer in found.answers} == {
+        "n1": True,
+        "n2": False,
+    }

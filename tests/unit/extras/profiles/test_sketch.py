@@ -1,4 +1,4 @@
-"""Sketches of one core: what is kept of it, what is drawn of it, and that hostile names stay names."""
+"""Sketches of one core and their files: what is kept and drawn of it, and that hostile names stay names."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from bot.domain.errors import ProfileError
 from bot.domain.json_form import NotOfForm, to_json_types
 from bot.extras.profiles.by_core import MOST_SECONDS as KEPT_SECONDS
 from bot.extras.profiles.by_core import CoreRun, CoreRuns
+from bot.extras.profiles.chat_file import SketchFile, pictures_of
 from bot.extras.profiles.flame_picture import WIDTH, flame_picture, heat_map_picture
 from bot.extras.profiles.reader import Reader
-from bot.extras.profiles.sketch import MOST_BARS, MOST_SECONDS, Sketch, read_sketch, sketch, sketch_of
+from bot.extras.profiles.sketch import MOST_BARS, MOST_SECONDS, Bar, Sketch, read_sketch, sketch, sketch_of
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -125,3 +127,32 @@ def test_one_with_nothing_to_draw_is_drawn() -> None:
     empty = replace(drawn(1, [event(1, "a", 1, "f")]), bars=(), seconds=())
     assert json.loads(empty.text())["bars"] == []
     assert flame_picture(empty)[:4] == heat_map_picture(empty)[:4] == b"\x89PNG"
+
+
+DRAWN = Sketch(
+    "node-1",
+    39,
+    "core 39 ran <!channel> in walk",
+    49,
+    "walk",
+    (Bar(0, 0, 49, "<!channel>"), Bar(1, 0, 49, "walk")),
+    ((1,) * 50,),
+)
+
+
+async def test_sketch_is_two_files_in_whose_place_one_sentence_stands() -> None:
+    kind, asked = SketchFile(), tuple(pictures_of(DRAWN))
+    assert all(each.part.startswith("sketch-") for each in asked), "which earlier programs stored"
+    made = [await kind.make(each.name, each.content) for each in asked]
+    assert [file.name for file in made] == ["flame-core-39.png", "seconds-core-39.png"]
+    assert all("<!channel>" in file.alt_text for file in made), "alt text is words, and mentions nobody"
+    for file in made:
+        with Image.open(io.BytesIO(file.content)) as image:
+            assert image.format == "PNG"
+    assert [kind.instead(each.name, "no") for each in asked] == ["There is no picture: no", ""]
+    assert tuple(pictures_of(DRAWN)) == asked, "so each stands once"
+
+
+async def test_what_is_no_sketch_is_not_drawn() -> None:
+    with pytest.raises(ProfileError, match="cannot be read"):
+        await SketchFile().make("flame-x", {"sketch": {"node": "<b>"}})
