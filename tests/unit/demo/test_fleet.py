@@ -1,25 +1,7 @@
 """The fleet's files are those of an ordinary inventory, and its names those of a real fleet."""
 
-import stat
-from datetime import UTC, datetime
-from pathlib import Path
-
 from bot.demo.faults import Fault
-from bot.demo.fleet import FLEET, healthy_nodes, running
-from bot.demo.ssh_server import USER
-from bot.inventory import Inventory
-
-
-async def test_inventory_key_and_known_hosts_serve_ordinary_commands(tmp_path: Path) -> None:
-    async with running(FLEET, tmp_path, lambda: datetime.now(UTC)) as fleet:
-        inventory = Inventory.load(fleet.inventory)
-        assert inventory.names == tuple(member.name for member in FLEET)
-        for name, server in fleet.servers.items():
-            node = inventory.find(name)
-            assert (node.address, node.port, node.user) == ("127.0.0.1", server.port, USER)
-            assert (node.key, node.known_hosts) == (fleet.key, fleet.known_hosts)
-            assert server.known_hosts_line() in fleet.known_hosts.read_text()
-        assert stat.S_IMODE(fleet.key.stat().st_mode) == 0o600
+from bot.demo.fleet import FLEET, healthy_nodes
 
 
 def test_every_node_has_its_own_labels() -> None:

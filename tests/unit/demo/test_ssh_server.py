@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import timedelta
 
 import asyncssh
 import pytest
@@ -12,7 +11,7 @@ from bot.demo.faults import Fault
 from bot.demo.machine.command import Answer
 from bot.demo.ssh_server import ADDRESS, USER, NodeServer
 from bot.domain.batch import Batch, FrameDecoder, Sampling, launch_command
-from bot.domain.command import Command, Completed, SampleTimes
+from bot.domain.command import Command, Completed
 
 NONCE = "0123456789abcdef"
 KEY = asyncssh.generate_private_key("ssh-ed25519")
@@ -72,73 +71,6 @@ async def ask(server: NodeServer, *commands: Command, samples: int = 1) -> tuple
         except asyncssh.Error:
             broken = True
     return done, "broken" if broken else "finished" if unframer.finished else "ended"
-
-
-async def test_every_look_of_every_command_comes_back_in_its_frame() -> None:
-    async with node() as server:
-        done, end = await ask(
-            server,
-            Command("a", ("echo", "it's"), looks=SampleTimes.TWICE, lane="x"),
-            Command("b", ("echo", "$(touch pwned)"), lane="x"),
-            Command("c", ("mpstat", "{samples}"), looks=SampleTimes.THROUGHOUT, lane="y"),
-        )
-    assert end == "finished"
-    assert sorted((run.name, run.look, run.stdout) for run in done) == [
-        ("a", 0, "echo it's\n"),
-        ("a", 1, "echo it's\n"),
-        ("b", 0, "echo $(touch pwned)\n"),
-        ("c", 0, "mpstat 1\n"),
-    ]
-    assert {run.started_at_uptime for run in done} == {1000.25}
-    assert {run.exit_status for run in done} == {0}
-
-
-async def test_second_looks_come_when_the_window_ends() -> None:
-    loop = asyncio.get_running_loop()
-    async with node() as server:
-        started = loop.time()
-        await ask(server, Command("a", ("echo",), looks=SampleTimes.TWICE), samples=1)
-        assert 0.7 <= loop.time() - started < 5
-
-
-async def test_next_alternative_is_tried_only_when_nothing_was_printed() -> None:
-    async with node() as server:
-        done, _ = await ask(
-            server,
-            Command("a", ("nothing",), alternatives=(("echo", "second"), ("echo", "third"))),
-            Command("b", ("/usr/bin/nothing",), as_root=True),
-        )
-        asked = server.machine.asked  # type: ignore[attr-defined]  # our own Echoing
-    assert sorted((run.name, run.stdout, run.stderr) for run in done) == [
-        ("a", "echo second\n", "nothing to say"),
-        ("b", "sudo -n timeout -k 1 8 /usr/bin/nothing\n", "nothing to say"),
-    ]
-    assert ("echo", "third") not in asked
-
-
-async def test_limits_of_time_and_size_are_kept() -> None:
-    limits = {"limit": timedelta(seconds=0.2), "output_limit_bytes": 1000}
-    async with node() as server:
-        done, _ = await ask(
-            server,
-            Command("forever", ("forever",), lane="a", **limits),  # type: ignore[arg-type]
-            Command("much", ("much",), lane="b", **limits),  # type: ignore[arg-type]
-        )
-    stalled, much = sorted(done, key=lambda run: run.name)
-    assert (stalled.exit_status, stalled.failure) == (124, "the command stalled and was ended at its time limit")
-    assert (len(much.stdout), much.cut) == (1000, True)
-
-
-async def test_end_of_stdin_ends_the_batch_at_once() -> None:
-    batch = Batch.of([("p", Command("a", ("forever",), limit=timedelta(minutes=5)))], Sampling(1))
-    script = batch.script(NONCE)
-    async with node() as server, asyncio.timeout(5), await connect(server) as connection:
-        process = await connection.create_process(launch_command(script), encoding=None, send_eof=False)
-        process.stdin.write(script.encode())
-        process.stdin.write_eof()
-        await process.wait_closed()
-        assert process.exit_signal is not None
-        assert process.exit_signal[0] == "KILL"
 
 
 async def test_single_command_is_answered_for_a_person() -> None:

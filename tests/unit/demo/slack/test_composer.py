@@ -47,15 +47,6 @@ async def test_mention_where_the_bot_is_no_member_is_heard_after_an_invitation(s
     assert said.delivered.payload["event"]["type"] == "app_mention"
 
 
-async def test_direct_message_is_an_event_where_its_scope_was_granted(slack: SlackWorkspace) -> None:
-    said = await slack.say("bob", "@zombie", "check node-1")
-    assert said.delivered
-    event = said.delivered.payload["event"]
-    assert (event["type"], event["channel_type"], event["channel"]) == ("message", "im", "D0BOB00001")
-    async with workspace(scopes=["chat:write", "app_mentions:read"]) as deaf:
-        assert (await deaf.say("bob", "@zombie", "@zombie check node-1")).delivered is None
-
-
 async def test_talk_among_people_is_no_business_of_the_app(slack: SlackWorkspace) -> None:
     assert (await slack.say("bob", "#alerts", "lunch?")).delivered is None
 

@@ -72,28 +72,6 @@ YES = {"type": "button", "text": plain("Yes"), "action_id": "yes", "value": "inc
 OPTIONS = [{"text": plain(f"node-{number}"), "value": f"n{number}"} for number in range(3)]
 
 
-async def test_click_tells_who_where_and_what(room: Room) -> None:
-    card = room.card(YES)
-    await room.slack.click("bob", card, "yes")
-    (came,) = room.app.came
-    assert (came["type"], came["user"]["id"], came["channel"]) == (
-        "block_actions",
-        "U0BOB00001",
-        {"id": ALERTS, "name": "alerts"},
-    )
-    assert came["container"] == {
-        "type": "message",
-        "message_ts": card.ts,
-        "channel_id": ALERTS,
-        "is_ephemeral": False,
-    }
-    (action,) = came["actions"]
-    assert (action["action_id"], action["block_id"], action["value"]) == ("yes", "deeds", "incident-1")
-    assert came["message"]["blocks"][0]["elements"][0]["text"] == plain("Yes")
-    assert came["trigger_id"]
-    assert came["response_url"].startswith(f"{room.slack.origin}/actions/")
-
-
 async def test_button_that_is_gone_cannot_be_clicked(room: Room) -> None:
     card = room.card(YES)
     room.slack.state.edit(card, blocks=[{"type": "divider"}])
@@ -124,21 +102,6 @@ async def test_what_one_does_not_see_one_does_not_click(room: Room, who: str) ->
     assert (await room.slack.click("alice", card, "yes")).payload["container"]["is_ephemeral"]
 
 
-@pytest.mark.parametrize(
-    ("element", "value", "told"),
-    [
-        ({"type": "static_select", "options": OPTIONS}, "n2", {"selected_option": OPTIONS[2]}),
-        ({"type": "static_select", "options": OPTIONS}, "node-1", {"selected_option": OPTIONS[1]}),
-    ],
-)
-async def test_choice_is_told_as_slack_tells_it(
-    room: Room, element: dict[str, Any], value: Any, told: dict[str, Any]
-) -> None:
-    await room.slack.click("bob", room.card({**element, "action_id": "pick"}), "pick", value)
-    (action,) = room.app.came[0]["actions"]
-    assert told.items() <= action.items()
-
-
 async def test_option_that_is_not_there_cannot_be_chosen(room: Room) -> None:
     card = room.card({"type": "static_select", "action_id": "pick", "options": OPTIONS})
     with pytest.raises(LookupError, match="no option 'n9'; there are n0, n1, n2"):
@@ -156,15 +119,6 @@ async def test_client_itself_refuses_to_send_what_is_missing_or_too_short(room: 
     values = room.app.came[0]["view"]["state"]["values"]
     assert values["reason"]["reason"] == {"type": "plain_text_input", "value": "it is sick"}
     assert values["note"]["note"]["value"] is None
-
-
-async def test_errors_of_the_app_stand_at_their_fields(room: Room) -> None:
-    view = room.dialog(asked("reason"))
-    room.app.answer = {"response_action": "errors", "errors": {"reason": "Say more."}}
-    sent = await room.slack.submit("alice", view, {"reason": "meh"})
-    assert sent.errors == {"reason": "Say more."}
-    assert sent.view
-    assert sent.view.values["reason"]["reason"]["value"] == "meh"
 
 
 @pytest.mark.parametrize(
@@ -190,17 +144,3 @@ async def test_late_answer_leaves_the_dialog_open(room: Room) -> None:
     assert (await room.slack.submit("alice", view, {"reason": "x"})).trouble
     room.app.failure = ""
     assert (await room.slack.submit("alice", view, {"reason": "x"})).view is None
-
-
-async def test_menu_in_a_dialog_is_told_of_with_its_view_and_counts_when_that_is_sent(room: Room) -> None:
-    menu = {"type": "static_select", "action_id": "pick", "options": OPTIONS}
-    view = room.dialog({"type": "actions", "block_id": "deeds", "elements": [menu]}, asked("reason"))
-    await room.slack.click_in_view("alice", view, "pick", "n2")
-    (came,) = room.app.came
-    assert (came["container"], came["actions"][0]["selected_option"]) == (
-        {"type": "view", "view_id": view.id},
-        OPTIONS[2],
-    )
-    sent = await room.slack.submit("alice", view, {"reason": "it is sick"})
-    assert sent.view is None
-    assert room.app.came[-1]["view"]["state"]["values"]["deeds"]["pick"]["selected_option"] == OPTIONS[2]

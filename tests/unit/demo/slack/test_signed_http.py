@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
-from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
@@ -54,10 +53,6 @@ async def app() -> AsyncIterator[App]:
         await runner.cleanup()
 
 
-async def test_address_proves_itself_by_the_challenge(app: App) -> None:
-    assert await app.slack.deliver_to(app.url).verify()
-
-
 async def test_command_is_a_signed_form_and_its_answer_is_shown(app: App) -> None:
     app.answer = lambda: web.json_response({"text": "reading…", "response_type": "in_channel"})
     await app.slack.say("alice", "#alerts", "/zombie check node-1")
@@ -73,19 +68,6 @@ async def test_plain_text_answer_is_for_the_person_alone(app: App) -> None:
     await app.slack.say("alice", "#alerts", "/zombie check node-1")
     assert app.slack.messages("#alerts") == []
     assert [each.text for each in app.slack.messages("#alerts", "alice")] == ["reading…"]
-
-
-async def test_click_is_a_form_with_one_payload(app: App) -> None:
-    button: dict[str, Any] = {"type": "button", "text": {"type": "plain_text", "text": "Yes"}, "action_id": "yes"}
-    blocks = [{"type": "actions", "elements": [button]}]
-    message = app.slack.state.post("C0ALERTS01", "U0ZOMBIE01", "card", blocks=blocks)
-    assert (await app.slack.click("bob", message, "yes")).is_acknowledged
-    payload = json.loads(app.form()["payload"][0])
-    assert (payload["type"], payload["user"]["id"], payload["message"]["ts"]) == (
-        "block_actions",
-        "U0BOB00001",
-        message.ts,
-    )
 
 
 async def test_event_that_fails_comes_again_with_its_number(app: App) -> None:

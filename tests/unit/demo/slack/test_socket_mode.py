@@ -37,12 +37,6 @@ async def wire() -> AsyncIterator[Wire]:
         yield Wire(slack, session, stack)
 
 
-async def test_hello_counts_the_connections(wire: Wire) -> None:
-    hellos = [(await wire.connect())[1] for _ in range(2)]
-    assert [(hello["type"], hello["num_connections"]) for hello in hellos] == [("hello", 1), ("hello", 2)]
-    assert hellos[0]["connection_info"] == {"app_id": "A0ZOMBIE01"}
-
-
 async def test_ticket_is_good_once(wire: Wire) -> None:
     address = await wire.address()
     await wire.stack.enter_async_context(wire.session.ws_connect(address))
@@ -98,30 +92,12 @@ async def test_event_that_nobody_acknowledges_comes_again_and_says_so(wire: Wire
     assert len({each["envelope_id"] for each in tries}) == 3
 
 
-async def test_acknowledged_event_does_not_come_again(wire: Wire) -> None:
-    socket, _ = await wire.connect()
-    await wire.slack.say("alice", "#alerts", "@zombie check node-1")
-    await socket.receive_json()
-    again = await socket.receive_json()
-    await socket.send_json({"envelope_id": again["envelope_id"]})
-    await wire.slack.until(
-        lambda: [each.failure for each in wire.slack.dispatcher.delivered] == ["operation_timeout", ""]
-    )
-
-
 async def test_rubbish_from_the_app_hurts_nobody(wire: Wire) -> None:
     socket, _ = await wire.connect()
     for rubbish in ("{", "[]", '{"envelope_id": "nobody\'s"}', '{"envelope_id": 7, "payload": "x"}'):
         await socket.send_str(rubbish)
     await wire.slack.say("alice", "#alerts", "/zombie help")
     assert (await socket.receive_json())["type"] == "slash_commands"
-
-
-async def test_after_a_warning_the_connection_still_works(wire: Wire) -> None:
-    socket, _ = await wire.connect()
-    await wire.slack.sockets.disconnect("warning")
-    assert (await socket.receive_json())["reason"] == "warning"
-    assert wire.slack.sockets.connections == 1
 
 
 async def test_duplicate_goes_out_twice_under_one_id(wire: Wire) -> None:

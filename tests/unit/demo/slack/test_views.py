@@ -40,16 +40,6 @@ async def error_of(web: AsyncWebClient, method: str, **arguments: Any) -> str:
     return str(refused.value.response["error"])
 
 
-async def test_trigger_opens_one_modal_for_its_person(desk: Desk) -> None:
-    trigger = desk.trigger()
-    await desk.web.views_open(trigger_id=trigger, view=modal(callback_id="reason"))
-    opened = desk.slack.modal("alice")
-    assert opened
-    assert opened.callback_id == "reason"
-    assert desk.slack.modal("bob") is None
-    assert await error_of(desk.web, "views.open", trigger_id=trigger, view=modal()) == "exchanged_trigger_id"
-
-
 async def test_trigger_lives_three_seconds(desk: Desk) -> None:
     trigger = desk.trigger()
     desk.clock.move(timedelta(seconds=3, microseconds=1))
@@ -58,11 +48,6 @@ async def test_trigger_lives_three_seconds(desk: Desk) -> None:
 
 async def test_unknown_trigger(desk: Desk) -> None:
     assert await error_of(desk.web, "views.open", trigger_id="1.2.3", view=modal()) == "invalid_trigger_id"
-
-
-async def test_dead_triggers_are_a_fault_to_switch_on(desk: Desk) -> None:
-    desk.slack.triggers.are_dead = True
-    assert await error_of(desk.web, "views.open", trigger_id=desk.trigger(), view=modal()) == "expired_trigger_id"
 
 
 async def test_bad_view_does_not_use_the_trigger_up(desk: Desk) -> None:

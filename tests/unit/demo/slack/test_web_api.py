@@ -6,7 +6,6 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import pytest
 from aiohttp import ClientSession
 
@@ -110,10 +109,6 @@ async def test_post_as_a_form_with_blocks_as_text(api: Api) -> None:
     assert answer["message"]["blocks"] == [{"type": "divider", "block_id": answer["message"]["blocks"][0]["block_id"]}]
 
 
-async def test_post_to_a_person_goes_to_their_direct_message(api: Api) -> None:
-    assert (await api("chat.postMessage", channel="U0BOB00001", text="x"))["channel"] == "D0BOB00001"
-
-
 async def test_times_of_messages_rise_where_the_clock_stands_still(api: Api) -> None:
     times = [(await api("chat.postMessage", channel=ALERTS, text="x"))["ts"] for _ in range(3)]
     assert times == ["1795253400.000000", "1795253400.000001", "1795253400.000002"]
@@ -149,15 +144,6 @@ async def test_only_messages_of_its_own_may_the_bot_change(api: Api) -> None:
     assert (await api(method, channel="C0NOWHERE1", ts="1.000000", text="y"))["error"] == "channel_not_found"
 
 
-async def test_update_with_a_text_alone_keeps_the_blocks(api: Api) -> None:
-    posted = await api("chat.postMessage", channel=ALERTS, text="x", blocks=[{"type": "divider"}])
-    kept = await api("chat.update", channel=ALERTS, ts=posted["ts"], text="y")
-    assert [block["type"] for block in kept["message"]["blocks"]] == ["divider"]
-    assert kept["message"]["edited"]["user"] == "U0ZOMBIE01"
-    bare = await api("chat.update", channel=ALERTS, ts=posted["ts"], text="y", blocks=[])
-    assert "blocks" not in bare["message"]
-
-
 @pytest.mark.parametrize(
     ("method", "arguments", "error"),
     [
@@ -172,26 +158,6 @@ async def test_update_with_a_text_alone_keeps_the_blocks(api: Api) -> None:
 )
 async def test_other_method_that_is_refused(api: Api, method: str, arguments: dict[str, Any], error: str) -> None:
     assert (await api(method, **arguments))["error"] == error
-
-
-async def test_picture_block_shows_a_completed_upload_and_nothing_else(api: Api) -> None:
-    begun = await api("files.getUploadURLExternal", filename="a.png", length=3, alt_txt="a map")
-    block = {"type": "image", "alt_text": "a map", "slack_file": {"id": begun["file_id"]}}
-    refused = await api("chat.postMessage", channel=ALERTS, text="x", blocks=[block])
-    assert (refused["ok"], refused["error"]) == (False, "invalid_blocks")
-    async with aiohttp.ClientSession() as session, session.post(begun["upload_url"], data=b"png") as sent:
-        assert sent.status == 200
-    assert (await api("files.completeUploadExternal", files=[{"id": begun["file_id"]}]))["ok"]
-    assert (await api("chat.postMessage", channel=ALERTS, text="x", blocks=[block]))["ok"]
-
-
-async def test_who_is_who(api: Api) -> None:
-    assert (await api("auth.test"))["user_id"] == "U0ZOMBIE01"
-    guest = (await api("users.info", user="U0GUEST001"))["user"]
-    assert (guest["is_restricted"], guest["is_bot"], "email" in guest["profile"]) == (True, False, False)
-    (group,) = api.slack.state.groups.values()
-    assert group.handle == "sre-oncall"
-    assert (await api("usergroups.users.list", usergroup=group.id))["users"] == ["U0ALICE001", "U0BOB00001"]
 
 
 async def test_calls_are_remembered_without_their_tokens(api: Api) -> None:
