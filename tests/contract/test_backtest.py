@@ -48,7 +48,7 @@ def planted(folder: Path, many: int) -> Path:
 async def test_every_verdict_is_that_of_a_replay() -> None:
     playbooks = library().playbooks
     usual = library().get("node-health")
-    for path in CASES[:: len(CASES) // 3]:
+    for path in CASES[:: len(CASES) - 1]:
         case = load(path)
         found = await compared(case, [Pair(usual, playbook) for playbook in playbooks])
         for playbook, comparison in zip(playbooks, found, strict=True):

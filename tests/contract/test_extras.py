@@ -193,22 +193,3 @@ def test_part_that_cannot_be_loaded_is_logged_and_one_that_is_set_up_wrong_ends_
 
 def wrongly_set_up(bot: object) -> None:
     raise SettingsError("It is no address.", "Write one.")
-
-
-def test_check_loads_no_extra() -> None:
-    """Beside their doors, and the settings that these show."""
-    script = (
-        "import sys; from bot.__main__ import main\n"
-        "main(['check', '--local', '--samples', '1'])\n"
-        "print(*sorted(name for name in sys.modules if name.startswith('bot.extras.')), file=sys.stderr)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", script],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    loaded = {name.removeprefix("bot.extras.") for name in done.stderr.split() if name.startswith("bot.extras.")}
-    assert loaded <= {each for name in NAMES for each in (name, f"{name}.settings")}, loaded

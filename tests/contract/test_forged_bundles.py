@@ -480,11 +480,11 @@ def test_bomb_and_other_forms_are_refused_by_name(run: CommandLine, tmp_path: Pa
 
 
 def swollen(scene: Scene) -> Bundle:
-    """Eight megabytes of notes about other incidents, as a long open incident of a large fleet has."""
+    """Megabytes of notes about other incidents, as a long open incident of a large fleet has."""
     house = list(scene.bundle.house)
-    body = json.dumps({"digest": "ab" * 32, "form": 1, "policy": "x" * 200}, sort_keys=True, separators=(",", ":"))
+    body = json.dumps({"digest": "ab" * 32, "form": 1, "policy": "x" * 500}, sort_keys=True, separators=(",", ":"))
     other = house[-1]._replace(kind="PolicyChanged", body=body)
-    return with_house(scene.bundle, resealed([*house, *[other] * 10_000]))
+    return with_house(scene.bundle, resealed([*house, *[other] * 4_000]))
 
 
 def one_large_reading(scene: Scene) -> bytes:

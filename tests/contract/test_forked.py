@@ -46,7 +46,7 @@ def project(tmp_path: Path) -> Path:
 def start(project: Path, *words: str) -> "subprocess.Popen[str]":
     environ = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST")}
     # Folders of its own: pytest removes what older runs left, which takes longer than a fork may hang here.
-    folders = {"PYTEST_DEBUG_TEMPROOT": str(project), "PYTHONPATH": str(ROOT)}
+    folders = {"PYTEST_DEBUG_TEMPROOT": str(project), "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "pytest", "--forks", "3", *words],
         cwd=project,

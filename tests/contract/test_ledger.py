@@ -225,10 +225,10 @@ def test_many_threads_at_once_lose_and_double_nothing(ledger: Ledger) -> None:
                 continue
             return
 
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(join, range(40)))
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(join, range(20)))
     joined = fold(ledger.read.now(ID)).joined
-    assert sorted(int(alert.id) for alert in joined) == list(range(40))
+    assert sorted(int(alert.id) for alert in joined) == list(range(20))
 
 
 def test_entries_cannot_be_changed_or_removed_by_accident(ledger: Ledger, database: Database) -> None:

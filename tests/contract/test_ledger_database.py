@@ -189,10 +189,10 @@ def test_backup_that_is_restored_into_the_open_file_is_no_record_to_go_on_with(t
 def test_what_other_threads_append_meanwhile_is_no_other_record(empty_database_url: str) -> None:
     with Database.open(empty_database_url) as database, ThreadPoolExecutor(3) as threads:
         pull = functools.partial(Ledger(database).append.now, HOUSE, None, BrakePulled("x"), ASKER)
-        written = [threads.submit(pull) for _ in range(60)]
+        written = [threads.submit(pull) for _ in range(30)]
         while not all(each.done() for each in written):
             database.check()
-        assert sorted(each.result().seq for each in written) == [*range(1, 61)]
+        assert sorted(each.result().seq for each in written) == [*range(1, 31)]
 
 
 def test_file_and_its_folder_are_made_for_their_owner_alone(tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from bot.app.extras import shipped
 from bot.domain.fold import fold
 from bot.domain.verdict import Status
 from bot.ledger import Database, Ledger, audit
@@ -61,21 +63,22 @@ def test_what_is_recorded_opens_nothing(run: CommandLine) -> None:
     assert not [path for path in ("state", "r") if Path(path).exists()]
 
 
-def test_check_without_open_loads_nothing_of_the_record(run: CommandLine) -> None:
-    run.unreachable("node-1")
-    command = ["check", "node-1", "--samples", "1", "--json"]
+def test_check_without_open_loads_nothing_of_the_record_and_no_extra(run: CommandLine) -> None:
+    """Beside the extras' doors, and the settings that these show."""
     program = (
-        f"import sys, bot.__main__; bot.__main__.main({command!r}); "
+        "import sys, bot.__main__; bot.__main__.main(['check', '--local', '--samples', '1', '--json']); "
         "heavy = {'sqlalchemy', 'sqlite3', 'psycopg', 'bot.ledger', 'PIL', 'slack_sdk'}; "
-        "print(*sorted(heavy & sys.modules.keys()), file=sys.stderr)"
+        "extras = {name for name in sys.modules if name.startswith('bot.extras.')}; "
+        "print(*sorted(heavy & sys.modules.keys() | extras), file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-P", "-c", program],
-        env={"PYTHONPATH": str(ROOT), "HOME": str(run.folder)},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(run.folder)},
         capture_output=True,
         text=True,
         timeout=60,
         check=True,
     )
-    assert done.stderr.strip() == ""
-    assert json.loads(done.stdout)["nodes"][0]["status"] == "unreachable"
+    doors = {f"bot.extras.{extra.name}{part}" for extra in shipped().on for part in ("", ".settings")}
+    assert set(done.stderr.split()) - doors == set()
+    assert len(json.loads(done.stdout)["nodes"]) == 1

@@ -123,7 +123,7 @@ def test_own_playbook_judges_and_the_difference_is_told(run: CommandLine) -> Non
 
 
 def test_case_from_a_stranger_draws_nothing_on_the_terminal(run: CommandLine) -> None:
-    case = load(FOUNDING)
+    case = load(HEALTHY)
     hostile = "zombie \x1b[2J\u202e"
     failed = NotReached("refused\x1b[2J", hostile, hostile)
     head = replace(

@@ -137,8 +137,8 @@ def test_process_that_waits_for_a_cpu_is_starved_and_one_that_sleeps_is_not() ->
     spins = [subprocess.Popen([*one_core, "sh", "-c", "while :; do :; done"]) for _ in range(2)]
     sleeps = subprocess.Popen(["sleep", "60"])
     try:
-        until(lambda: all(Process.of(each.pid).starved_seconds > 1 for each in spins))
-        assert Process.of(sleeps.pid).starved_seconds < 1
+        until(lambda: all(Process.of(each.pid).starved_seconds > 0.1 for each in spins))
+        assert Process.of(sleeps.pid).starved_seconds < 0.1
     finally:
         for each in (*spins, sleeps):
             each.kill()

@@ -73,7 +73,7 @@ _values = st.recursive(
 _arguments = st.dictionaries(st.one_of(st.sampled_from(["nodes", "state", "id"]), _words), _values, max_size=3)
 
 
-@settings(max_examples=up_to(300), deadline=None)
+@settings(max_examples=up_to(160), deadline=None)
 @given(st.sampled_from(["check", "incidents", "incident", "explain"]), _arguments)
 async def test_whatever_is_sent_only_names_states_and_ids_reach_anybody(tool: str, arguments: dict[str, Any]) -> None:
     desk = Desk()

@@ -73,7 +73,7 @@ def test_a_core_that_ran_nothing_has_none() -> None:
 
 
 def test_it_is_bounded_whatever_the_node_says() -> None:
-    parts = [event(1, f"p{at % 700}", 5 * at, *(f"f{at}_{deep}" for deep in range(120))) for at in range(900)]
+    parts = [event(1, f"p{at}", 15 * at, *(f"f{at}_{deep}" for deep in range(120))) for at in range(300)]
     found = drawn(1, parts)
     assert len(found.bars) <= MOST_BARS
     assert len(found.seconds) <= MOST_SECONDS < KEPT_SECONDS
