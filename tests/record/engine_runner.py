@@ -97,24 +97,31 @@ class HandedLeases:
         self.world.alive.discard(self.me)
 
 
-@dataclass
 class Runner:
     """An engine, what it did, and what its advances answer."""
 
-    engine: Engine
-    world: World
-    advanced: list[str] = field(default_factory=list)
-    shown: list[str] = field(default_factory=list)
-    logged: list[dict[str, Any]] = field(default_factory=list)
-    answers: dict[str, list[AdvanceLater | Exception | None]] = field(default_factory=dict)
-    held: asyncio.Event | None = None
-    show_fails: int = 0
+    def __init__(self, world: World, me: str = "a", leases: type[HandedLeases] = HandedLeases, **more: Any) -> None:
+        self.world = world
+        self.leases = leases(world, me)
+        self.advanced: list[str] = []
+        self.shown: list[str] = []
+        self.logged: list[dict[str, Any]] = []
+        self.answers: dict[str, list[AdvanceLater | Exception | None]] = {}
+        self.held: asyncio.Event | None = None
+        self.show_fails = 0
+        ledger: Any = world
+        own: Any = self.leases
+        self.engine = Engine(
+            self.advance, ledger, own, world, (self,), self.log, world.clock, **{"sleep": never, **more}
+        )
+
+    def log(self, event: str, **fields: Any) -> None:
+        self.logged.append({"event": event, **fields})
 
     @property
     def claimed(self) -> list[str]:
         """The groups that became this runner's because nobody saw to them."""
-        leases: Any = self.engine.leases
-        return list(leases.claimed)
+        return list(self.leases.claimed)
 
     async def tick(self, *, after: float = 0.0) -> None:
         self.world.seconds += after
