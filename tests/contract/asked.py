@@ -34,8 +34,8 @@ class Asked:
 
     Shape: `status` and `cause` name all that is right, divided by blanks; `-` is no cause. `plan`: the actions that the
     readings justify. `needs`: those that must be offered. `steps`: all that is offered, each with its unit, in place of
-    both. `says`: words that the summary must have. `sure`: whether it may be told as confirmed. `playbook`: the one
-    that is asked.
+    both. `says`: words that the summary must have, divided by ` … `. `shows`, `lacks`: what summary, evidence and its
+    lines must say, and must not. `sure`: whether it may be told as confirmed. `playbook`: the one that is asked.
     """
 
     title: str
@@ -48,6 +48,8 @@ class Asked:
     needs: str = ""
     steps: str = ""
     says: str = ""
+    shows: str = ""
+    lacks: str = ""
     playbook: str = "node-health"
 
 
@@ -118,7 +120,10 @@ def check(asked: Asked) -> Verdict:
         steps, needs = {step.action.split("_")[0] for step in plan}, set(asked.needs.split())
         assert steps <= needs.union(asked.plan.split()), (steps, verdict.summary)
         assert needs <= steps, (steps, verdict.summary, verdict.try_next)
-    assert asked.says in verdict.summary, verdict.summary
+    assert all(words in verdict.summary for words in asked.says.split(" … ")), verdict.summary
+    told = "\n".join([verdict.summary, *(line for item in verdict.evidence for line in (item.says, *item.source))])
+    assert asked.shows in told, told
+    assert not asked.lacks or asked.lacks not in told, told
     assert asked.sure or verdict.confidence is not Confidence.CONFIRMED, verdict.summary
     return verdict
 

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
+from bot.domain.evaluation import evaluate_playbook
+from bot.domain.probe import Unread
+from bot.domain.verdict import Status
 from bot.probes import PROBES
+from bot.view.words import open_points
 from tests.contract.asked import LOOP, Asked, check, judged
 from tests.contract.made_nodes import FOLDER, harmed, made
 from tests.independent.facts import DAY, MINUTE, NOW
-from tests.independent.kinds import database, founding, metal, nano, rhel7, rocky8
+from tests.independent.kinds import (
+    amazon2,
+    arm,
+    azure,
+    database,
+    founding,
+    google,
+    guest,
+    metal,
+    nano,
+    rhel7,
+    rocky8,
+    small,
+)
 from tests.independent.machine import Machine
+from tests.shipped import shipped
 
 FILES = {path.stem: made(path.stem) for path in sorted(FOLDER.glob("*.txt"))}
 
@@ -141,6 +161,7 @@ def test_node_that_a_program_writes_is_told_as_what_it_is(asked: Asked) -> None:
     check(asked)
 
 
+DECISIVE = ("host", "cpu", "units", "kernel_log")
 STOOD_ON = (
     "k3s-agent rke2-agent snap.microk8s.daemon-kubelite k0sworker cri-docker etcd teleport sssd tailscaled frr slurmd "
     "munge amazon-ssm-agent wg-quick@wg0 multipathd nvidia-fabricmanager ray"
@@ -153,9 +174,77 @@ def test_what_others_stand_on_is_never_offered(name: str) -> None:
         assert judged(Asked(name, machine.loops(f"{name}.service", 68_300, 11.2), "")).plan is None
 
 
+def test_no_sick_node_is_healthy_without_one_of_its_answers() -> None:
+    """Another one for each node; where only that shows the fault, the node is healthy as far as read."""
+    nodes = [asked for name in FILES if name.startswith("sick-") for asked in FILES[name]]
+    ill = [asked for asked in nodes if judged(asked).status in (Status.DEGRADED, Status.CRITICAL)]
+    assert len(ill) > 200
+    for number, asked in enumerate(ill):
+        whole = judged(asked)
+        assert whole.snapshot is not None
+        read = sorted(whole.snapshot.readings.keys() - {unread.probe for unread in whole.unread})
+        for probe in {read[number % len(read)], DECISIVE[number % len(DECISIVE)]} & set(read):
+            readings = {**whole.snapshot.readings, probe: Unread(probe, "late")}
+            less = evaluate_playbook(replace(whole.snapshot, readings=readings), shipped().get(asked.playbook))
+            assert less.status is not Status.HEALTHY or (
+                probe not in DECISIVE and probe in {unread.probe for unread in less.unread}
+            ), (asked.title, probe)
+
+
+def test_who_holds_the_core_is_the_only_suspect_and_beside_a_leak_the_card_is_ruled_out() -> None:
+    told = {asked.title: judged(asked) for asked in FILES["who-holds"]}
+    held = told["java holds the core of a starved queue"]
+    assert (held.suspects, held.lasting_fix != "") == (("java",), True)
+    leak = told["a leak of 5.4 whose old driver knows of a pace alone"]
+    assert "nic-device-fault" in {out.cause for out in leak.ruled_out}
+
+
+HOSTS = (database, amazon2, azure, google, arm, metal, guest, rocky8, small)
+BESIDE: dict[str, Callable[[Machine], Machine]] = {
+    "nothing": lambda machine: machine,
+    "no counts of memory errors": lambda machine: machine.without("memory_errors"),
+    "a busy core": lambda machine: machine.core(1, usr=97),
+    "name servers that could not be asked": lambda machine: machine.without("dns"),
+    "a failed unit": lambda machine: machine.failed("certbot.service"),
+}
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize("host", [amazon2, google], ids=lambda host: str(host.__name__))
+def test_what_a_virtual_machine_cannot_see_does_not_apply_and_is_not_ruled_out(
+    host: Callable[[], Machine], beside: str
+) -> None:
+    verdict = judged(Asked(beside, BESIDE[beside](host()), ""))
+    answers = {out.cause: out.applies for out in verdict.ruled_out}
+    assert (answers["memory-errors"], answers["thermal-throttling"]) == (False, False)
+    assert "memory-errors" not in {each.cause for each in verdict.undecided}, "no litany"
+    said = dict(open_points(verdict))
+    assert {"memory-errors", "gpu-fault"} <= {name for name, _ in said["Does not apply here"]}
+    assert all(out.applies for out in verdict.ruled_out if out.cause in dict(said["Ruled out"]))
+    if beside != "a failed unit":
+        assert (verdict.status, verdict.summary.partition(" ")[0]) == (Status.HEALTHY, "Healthy")
+    if beside == "name servers that could not be asked":
+        assert verdict.summary == "Healthy", "it is not in the headline"
+
+
+@pytest.mark.parametrize("host", HOSTS, ids=lambda host: str(host.__name__))
+def test_heat_is_ruled_out_only_where_it_is_counted_and_the_machine_is_no_guest(host: Callable[[], Machine]) -> None:
+    machine = host()
+    verdict = judged(Asked("heat", machine, ""))
+    assert verdict.snapshot is not None
+    is_counted = verdict.snapshot.readings["interrupts"].hot is not None
+    answers = {out.cause: out.applies for out in verdict.ruled_out}
+    assert answers["thermal-throttling"] is (is_counted and machine.facts.virt == "none")
+
+
+def test_errors_that_were_counted_and_are_none_are_ruled_out() -> None:
+    counted = judged(Asked("counted", metal().edac("mc0", 0, 3, 9 * DAY), ""))
+    assert {out.cause: out.applies for out in counted.ruled_out}["memory-errors"]
+
+
 def test_files_hold_so_many_nodes_and_none_twice() -> None:
     titles = [asked.title for nodes in FILES.values() for asked in nodes]
-    assert len(titles) >= 660
+    assert len(titles) >= 690
     assert all(len({asked.title for asked in nodes}) == len(nodes) for nodes in FILES.values())
 
 

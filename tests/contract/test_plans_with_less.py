@@ -11,10 +11,10 @@ import pytest
 from bot.domain.command import Completed
 from bot.domain.verdict import Status, Verdict
 from tests.contract.asked import evaluated, evaluated_again
-from tests.contract.made_nodes import CORE, harmed
+from tests.contract.made_nodes import CORE, gone_gpu, harmed
 from tests.independent.cgroups import ecs_loops, starves
 from tests.independent.facts import HOUR
-from tests.independent.kinds import founding
+from tests.independent.kinds import founding, gpu_node, metal
 from tests.independent.machine import KUBELET, Machine
 
 
@@ -31,6 +31,8 @@ NODES = {
     "a leak whose harm has another reason": held_by_tar(),
     "a kubelet that was stopped": OFF,
     "a node at rest": Machine(),
+    "a disk whose requests time out": metal().log_every(20, 30, 9, "nvme nvme1: I/O {n} QID 4 timeout, aborting"),
+    "a GPU that fell off": gone_gpu(gpu_node()),
 }
 
 
