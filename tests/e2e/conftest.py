@@ -1,7 +1,10 @@
 """What the end-to-end tests may ask for."""
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -11,9 +14,10 @@ from tests.browser import CHROMIUM, chromium
 from tests.conftest import missing
 from tests.nodes.ring import Patient, a_patient
 from tests.nodes.sshd import SSHD, Sshd
+from tests.slack import service
 from tests.slack.acting_team import ALICE, BOB, CAROL, GUEST, ActingTeam, acting_team, with_carol
 from tests.slack.memory_chat import MemoryChat
-from tests.slack.service import Readings
+from tests.slack.service import Bot, Readings
 from tests.slack.workspace import SlackWorkspace, workspace
 
 
@@ -47,6 +51,32 @@ async def slack() -> AsyncIterator[SlackWorkspace]:
     async with workspace() as slack:
         with_carol(slack)
         yield slack
+
+
+@dataclass(frozen=True)
+class SlackHere:
+    """A workspace, readings of nodes that a test begins and ends, and the folder in which the bot keeps its state."""
+
+    slack: SlackWorkspace
+    readings: Readings
+    folder: Path
+
+    def serving(self, readings: Readings | None = None, **settings: Any) -> AbstractAsyncContextManager[Bot]:
+        """The bot, started; it is stopped when the block ends."""
+        return service.serving(self.slack, self.folder, readings or self.readings, **settings)
+
+    def being_read(self, **settings: Any) -> AbstractAsyncContextManager[Bot]:
+        """The bot while it reads node-1 for alice, until the readings are let go."""
+        return service.being_read(self.slack, self.folder, self.readings, **settings)
+
+    def built(self, **settings: Any) -> AbstractAsyncContextManager[Bot]:
+        """The bot, not started."""
+        return service.built(self.slack, self.folder, self.readings, **settings)
+
+
+@pytest.fixture
+def here(slack: SlackWorkspace, readings: Readings, tmp_path: Path) -> SlackHere:
+    return SlackHere(slack, readings, tmp_path)
 
 
 @pytest.fixture

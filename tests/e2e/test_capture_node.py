@@ -1,24 +1,38 @@
-"""A rolling capture over real SSH: it outlives whoever asked, finds what was planted, and leaves nothing behind."""
+"""A rolling capture over real SSH: what it finds, how it ends, and that nothing of it stays behind."""
 
 import asyncio
+import re
 import shutil
 import subprocess
+import time
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bot.domain.clock_offset import ClockOffset
 from bot.domain.errors import (
     CannotRead,
     MissingRight,
     NodeBusy,
 )
+from bot.domain.node import Node
 from bot.domain.root_command import root_argv
 from bot.extras.captures.capture_fold import RollingState
+from bot.extras.captures.capture_watch import CaptureLookResult, RollingWatch
+from bot.extras.captures.chat_cards import CaptureClaims
 from bot.extras.captures.recorder_commands import RollingRequest, start_argv
+from bot.extras.captures.ring_access import RingAccess
+from bot.extras.captures.ring_status import LogLine
+from bot.extras.captures.serving import CapturePoller
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.words import lines
 from bot.extras.profiles import capture_wire
+from bot.ledger import Leases
+from bot.ledger.chat_requests import ChatRequestStore
+from bot.response.incident_record import null_log
 from tests.nodes.ring import ANN, FAKE, Patient
 from tests.nodes.sshd import OWN_LOGIN
 from tests.nodes.units import make_units
@@ -178,3 +192,177 @@ def test_a_unit_that_was_started_anew_by_somebody_is_not_ours(patient: Patient) 
     assert patient.recording() == runs
     subprocess.run([patient.places.systemctl[0], "stop", "zombie-capture.service"], check=True, timeout=30)
     shutil.rmtree(patient.ring)
+
+
+# --- how it may end before its time
+
+
+def test_a_node_that_rebooted_meanwhile_is_said_and_what_it_left_is_removed(patient: Patient) -> None:
+    patient.allow()
+    patient.plant(3.0)
+    capture = patient.start("core-held")
+    subprocess.run([patient.places.systemctl[0], "stop", "zombie-capture.service"], check=True, timeout=30)
+    assert patient.ring.exists(), "a reboot ends the recorder, and leaves its folder"
+
+    async def looked() -> CaptureLookResult:
+        control = patient.control()
+        rolling = await control.find(capture)
+        assert rolling.started is not None
+        before = replace(rolling, started=replace(rolling.started, boot_id="0" * 32))
+        return await RollingWatch(control).look(patient.node, before)
+
+    rolling = asyncio.run(looked()).rolling
+    assert rolling.ended is not None
+    assert rolling.ended.because == "the node rebooted, and what was recorded before it is lost"
+    assert (rolling.ended.left, rolling.caught) == ("", ())
+    patient.must_be_clean()
+
+
+def test_a_recorder_that_was_killed_is_said_and_what_it_had_is_read(patient: Patient) -> None:
+    patient.allow()
+    patient.plant(3.0)
+    patient.become(FAKE.replace("while :; do sleep 0.1; done", "sleep 3; kill -KILL $$"))
+    capture = patient.start("core-held")
+    until(lambda: not patient.recording(), within=timedelta(seconds=30), what="the end of the recorder")
+    rolling = patient.show(capture).rolling
+    assert rolling.ended is not None
+    assert rolling.ended.because == "its recorder ended early (systemd does not say why)"
+    assert len(rolling.caught) == 1, "what was recorded until then counts"
+    patient.must_be_clean()
+
+
+def test_a_disk_that_filled_up_is_named(patient: Patient) -> None:
+    patient.allow()
+    patient.plant(3.0)
+    patient.become(FAKE.replace("while :; do sleep 0.1; done", "sleep 3; exit 255"))
+    capture = patient.start("core-held")
+    until(lambda: not patient.recording(), within=timedelta(seconds=30), what="the end of the recorder")
+
+    async def looked() -> CaptureLookResult:
+        control = patient.control()
+        object.__setattr__(control, "access", Full(control.access))
+        return await RollingWatch(control).look(patient.node, await control.find(capture))
+
+    rolling = asyncio.run(looked()).rolling
+    assert rolling.ended is not None
+    assert rolling.ended.because == "its recorder ended early: 3 MB are free on its disk"
+    assert len(rolling.caught) == 1, "nothing is lost that was recorded"
+    patient.must_be_clean()
+
+
+class Full:
+    """An access to a node whose disk is full."""
+
+    def __init__(self, access: RingAccess) -> None:
+        self.access, self.run, self.text, self.places = access, access.run, access.text, access.places
+
+    async def look(self, node: Node) -> Any:
+        whom, look = await self.access.look(node)
+        return whom, replace(look, room_kib=3 * 1024)
+
+
+# --- symptoms of the log, and a bot that looks by itself
+
+
+def test_a_reset_is_laid_over_the_samples_by_the_measured_clocks(patient: Patient) -> None:
+    patient.allow()
+    patient.plant(6.6)
+    capture = patient.start()
+    drift = 2.0
+    reset = LogLine(time.monotonic() - drift, "ena 0000:00:05.0 eth0: Trigger reset is on")
+
+    async def looked() -> CaptureLookResult:
+        control = patient.control()
+        object.__setattr__(control, "access", Telling(control.access, reset, drift))
+        return await RollingWatch(control).look(patient.node, await control.find(capture))
+
+    waiting = asyncio.run(looked())
+    assert [found.waits for found in waiting.rolling.caught] == [True]
+    asyncio.run(patient.stopped(capture))
+    caught = asyncio.run(looked()).rolling.caught
+    assert [found.symptom for found in caught] == ["nic-reset"]
+    assert re.fullmatch(
+        r"reset at \d\d:\d\d:\d\d\.\d{3} UTC; (?:in the|from [\d.]+ s to) [\d.]+ s before it core 39 ran "
+        r"kubelet \(77\) in mem_cgroup_nr_lru_pages for 100 % of samples; 2\d of the 30 s before it have no sample",
+        caught[0].sentence,
+    ), caught[0]
+    patient.must_be_clean()
+
+
+class Telling:
+    """An access whose node's kernel log says one more line, and drifted so far."""
+
+    def __init__(self, access: RingAccess, line: LogLine, drift: float) -> None:
+        self.access, self.line, self.drift = access, line, drift
+        self.run, self.text, self.places = access.run, access.text, access.places
+
+    async def look(self, node: Node) -> Any:
+        whom, look = await self.access.look(node)
+        offset = ClockOffset(self.drift, 0.004, 12)
+        return whom, replace(look, lines=(self.line,), log_unread="", kernel_log=offset)
+
+
+def looks_of(patient: Patient, runner: str) -> tuple[CaptureClaims, Leases]:
+    """What one of several programs at the record looks at."""
+    leases = Leases(patient.database, runner)
+    leases.beat.now()
+    chat_requests = ChatRequestStore(leases)
+    return CaptureClaims(chat_requests), leases
+
+
+async def test_a_serving_bot_looks_by_itself_and_says_what_it_found(patient: Patient) -> None:
+    patient.allow()
+    patient.plant(3.0)
+    capture = (await patient.control().ask(patient.node, RollingRequest(1, 1, ("core-held",)), ANN)).id
+    said: list[str] = []
+    turns, _ = looks_of(patient, "one")
+    keeper = CapturePoller(
+        RollingWatch(patient.control()), Directory(patient.node), turns, lambda event, **_: said.append(event)
+    )
+    await keeper.turn()
+    assert said == ["capture_caught"]
+    patient.sshd.stop()
+    await keeper.turn()
+    await keeper.turn()
+    assert said == ["capture_caught", "capture_unread"], "the same is said once"
+    patient.sshd.start()
+    await patient.stopped(capture)
+    await keeper.turn()
+    assert said[-1] == "capture_ended"
+
+
+async def test_of_two_programs_one_looks_and_the_other_goes_on_when_it_is_gone(patient: Patient) -> None:
+    patient.allow()
+    capture = (await patient.control().ask(patient.node, RollingRequest(1, 1), ANN)).id
+    heard: list[str] = []
+
+    def program(name: str) -> tuple[CapturePoller, Leases]:
+        turns, leases = looks_of(patient, name)
+        watch = RollingWatch(patient.control())
+
+        async def hears(_: CaptureLookResult) -> None:
+            heard.append(name)
+
+        return CapturePoller(watch, Directory(patient.node), turns, null_log, hears), leases
+
+    (one, leases), (other, _) = program("one"), program("other")
+    for keeper in (one, other, one):
+        await keeper.turn()
+    assert heard == ["one", "one"]
+    leases.leave.now()
+    await other.turn()
+    assert heard == ["one", "one", "other"]
+    await patient.stopped(capture)
+    for keeper in (other, one, other, one):
+        await keeper.turn()
+    assert heard == ["one", "one", "other", "other", "one"], "each that looked at it says once that it is over"
+
+
+class Directory:
+    """The one node."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    def find(self, name: str, /) -> Node:
+        return self.node

@@ -23,7 +23,7 @@ from bot.sources import settings_of
 from tests.nodes.acting_fleet import POLICY, Site, site
 from tests.waiting import until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]  # a speed alone
 PROMISED_SECONDS = 2.0
 ANN = Approval("terminal:alice", "it leaks")
 

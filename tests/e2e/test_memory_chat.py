@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -282,26 +281,6 @@ async def test_home_counts_what_only_a_newer_program_can_read_and_shows_the_rest
         shown = ["'approve'", "And 1 more plans wait", "node-1: CRITICAL", "And 1 more: /zombie", "Pull the brake"]
         assert sorted(shown, key=home.find) == shown
         assert home.find(shown[0]) > 0
-
-
-async def test_brake_holds_what_is_approved_and_is_released(tmp_path: Path, chat: Chat) -> None:
-    async with team_in(chat, tmp_path) as team:
-        offer = await team.proposed("node-1")
-        await chat.seen.say("bob", chat.cast.channel, "brake on a rollout")
-        (pull,) = re.findall(r"#\d+", (await team.told("bob", "The brake is on")).text)
-        view = await team.dialog("bob", offer)
-        assert "Braked" in str(view.dialog.blocks), "what would refuse it stands in the dialog"
-        assert not view.dialog.asks
-        await chat.seen.close("bob", view)
-        await team.sends("bob", view, "now")
-        await team.told("bob", "Braked")
-        await team.decided_nothing()
-
-        assert "Release the brake" in str(await chat.seen.home("bob"))
-        await chat.seen.say("bob", chat.cast.channel, f"brake off {pull} over")
-        await team.told("bob", "The brake is off.")
-        await team.decides("bob", offer)
-        await team.until_state("resolved")
 
 
 async def test_yes_to_a_wave_is_one_dialog_with_every_plan(tmp_path: Path, chat: Chat) -> None:

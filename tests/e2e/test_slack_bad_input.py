@@ -6,7 +6,6 @@ import json
 import re
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,8 @@ from bot.demo.slack.message import Message
 from bot.demo.slack.people import ALICE
 from bot.demo.slack.typed import mentions
 from bot.domain.verdict import Verdict
-from tests.slack.service import Readings, card_saying, reply_saying, serving
+from tests.e2e.conftest import SlackHere
+from tests.slack.service import Readings, card_saying, reply_saying
 from tests.slack.workspace import SlackWorkspace
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE
 
@@ -27,14 +27,12 @@ WORDS = (  # the others: `test_what_is_no_request_is_answered_with_what_may_be_m
 )
 
 
-async def test_words_are_answered_in_private_and_mention_nobody(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
-) -> None:
-    async with serving(slack, tmp_path, readings):
+async def test_words_are_answered_in_private_and_mention_nobody(here: SlackHere) -> None:
+    async with here.serving():
         for said, answered in WORDS:
             for way in ("/zombie ", "@zombie "):
-                await slack.say("alice", "oncall-gpu", way + said)
-            replies = await slack.until(partial(private, slack, "alice", answered), what=answered)
+                await here.slack.say("alice", "oncall-gpu", way + said)
+            replies = await here.slack.until(partial(private, here.slack, "alice", answered), what=answered)
             assert [mentions(reply) for reply in replies] == [[], []]
 
 
@@ -44,50 +42,44 @@ def private(slack: SlackWorkspace, who: str, words: str) -> list[Message]:
     return told if len(told) == 2 else []
 
 
-async def test_whoever_is_not_in_the_group_that_may_ask_is_told_so_however_they_ask(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
-) -> None:
-    async with serving(slack, tmp_path, readings, toml='[policy]\naskers = ["S0SRE00001"]\n'):
+async def test_whoever_is_not_in_the_group_that_may_ask_is_told_so_however_they_ask(here: SlackHere) -> None:
+    async with here.serving(toml='[policy]\naskers = ["S0SRE00001"]\n'):
         for way in ("/zombie", "@zombie"):
-            await slack.say("carol", "oncall-gpu", f"{way} check node-1")
-        await slack.until(partial(private, slack, "carol", "nor a group that you are in."), what="both refusals")
-        await slack.say("bob", "oncall-gpu", "/zombie check node-2")
-        await card_saying(slack, "node-2")
-        assert readings.asked == {"node-2": 1}
+            await here.slack.say("carol", "oncall-gpu", f"{way} check node-1")
+        await here.slack.until(
+            partial(private, here.slack, "carol", "nor a group that you are in."), what="both refusals"
+        )
+        await here.slack.say("bob", "oncall-gpu", "/zombie check node-2")
+        await card_saying(here.slack, "node-2")
+        assert here.readings.asked == {"node-2": 1}
 
 
-async def test_known_nodes_are_checked_beside_unknown_ones(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
-) -> None:
-    async with serving(slack, tmp_path, readings):
-        slack.faults.status("response_url", 500, times=1)
-        await slack.say("alice", "oncall-gpu", "/zombie check node-1 nope-9")
-        await card_saying(slack, "node-1: CRITICAL")
-        await reply_saying(slack, "“nope-9” is not in the inventory.")
+async def test_known_nodes_are_checked_beside_unknown_ones(here: SlackHere) -> None:
+    async with here.serving():
+        here.slack.faults.status("response_url", 500, times=1)
+        await here.slack.say("alice", "oncall-gpu", "/zombie check node-1 nope-9")
+        await card_saying(here.slack, "node-1: CRITICAL")
+        await reply_saying(here.slack, "“nope-9” is not in the inventory.")
 
 
-async def test_channel_that_is_not_allowed_is_told_where_to_ask(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
-) -> None:
-    async with serving(slack, tmp_path, readings, toml='[slack]\nchannels = ["C0ALERTS01"]\n') as bot:
+async def test_channel_that_is_not_allowed_is_told_where_to_ask(here: SlackHere) -> None:
+    async with here.serving(toml='[slack]\nchannels = ["C0ALERTS01"]\n') as bot:
         for way in ("/zombie", "@zombie"):
-            await slack.say("alice", "oncall-gpu", f"{way} check node-1")
-        await slack.until(lambda: len([m for m in slack.messages("oncall-gpu", "alice") if m.only_for]) == 2)
-        reply = await reply_saying(slack, "may not be asked for in this channel. Ask in <#C0ALERTS01>")
+            await here.slack.say("alice", "oncall-gpu", f"{way} check node-1")
+        await here.slack.until(lambda: len([m for m in here.slack.messages("oncall-gpu", "alice") if m.only_for]) == 2)
+        reply = await reply_saying(here.slack, "may not be asked for in this channel. Ask in <#C0ALERTS01>")
         assert reply.only_for == ALICE.id
-        assert (await bot.incidents(), readings.asked) == ({}, {})
-        await slack.say("alice", "alerts", "/zombie check node-1")
-        await card_saying(slack, "CRITICAL", channel="alerts")
+        assert (await bot.incidents(), here.readings.asked) == ({}, {})
+        await here.slack.say("alice", "alerts", "/zombie check node-1")
+        await card_saying(here.slack, "CRITICAL", channel="alerts")
 
 
-async def test_direct_message_may_ask_for_checks_wherever_channels_may(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
-) -> None:
-    async with serving(slack, tmp_path, readings, toml='[slack]\nchannels = ["C0ALERTS01"]\n'):
-        await slack.say("alice", "@zombie", "/zombie check node-1")
-        direct = slack.state.direct("alice").id
-        await card_saying(slack, "CRITICAL", channel=direct)
-        said = await slack.say("alice", "@zombie", "good morning")
+async def test_direct_message_may_ask_for_checks_wherever_channels_may(here: SlackHere) -> None:
+    async with here.serving(toml='[slack]\nchannels = ["C0ALERTS01"]\n'):
+        await here.slack.say("alice", "@zombie", "/zombie check node-1")
+        direct = here.slack.state.direct("alice").id
+        await card_saying(here.slack, "CRITICAL", channel=direct)
+        said = await here.slack.say("alice", "@zombie", "good morning")
         assert said.delivered is not None
         assert said.delivered.is_acknowledged, "what is nothing to us is not brought again and again"
 
@@ -100,19 +92,17 @@ def hostile(name: str) -> Verdict:
 
 @pytest.mark.parametrize("refused", [False, True], ids=["blocks", "plain text"])
 @pytest.mark.parametrize("channel", ["oncall-gpu", "general"], ids=["card", "in private"])
-async def test_words_of_a_node_mention_nobody_and_link_nowhere(
-    slack: SlackWorkspace, tmp_path: Path, channel: str, refused: bool
-) -> None:
-    async with serving(slack, tmp_path, Readings(hostile)):
+async def test_words_of_a_node_mention_nobody_and_link_nowhere(here: SlackHere, channel: str, refused: bool) -> None:
+    async with here.serving(Readings(hostile)):
         if refused:
-            slack.faults.error("chat.postMessage", "invalid_blocks", times=2)
-            slack.faults.error("chat.update", "invalid_blocks", times=3)
-            slack.faults.status("response_url", 400, times=1)
-        await slack.say("alice", channel, "/zombie check node-1")
-        said = await reply_saying(slack, "CRITICAL", channel=channel)
+            here.slack.faults.error("chat.postMessage", "invalid_blocks", times=2)
+            here.slack.faults.error("chat.update", "invalid_blocks", times=3)
+            here.slack.faults.status("response_url", 400, times=1)
+        await here.slack.say("alice", channel, "/zombie check node-1")
+        said = await reply_saying(here.slack, "CRITICAL", channel=channel)
         if channel == "oncall-gpu":
-            await slack.until(lambda: slack.thread(said)[1:], what="the details")
-        for message in slack.messages(channel, "alice"):
+            await here.slack.until(lambda: here.slack.thread(said)[1:], what="the details")
+        for message in here.slack.messages(channel, "alice"):
             if message.user == ALICE.id:
                 continue
             assert set(mentions(message)) <= {ALICE.id}, "only whoever asked"

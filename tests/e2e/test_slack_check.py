@@ -196,37 +196,3 @@ async def test_what_is_typed_is_answered_at_once_then_with_the_function_and_a_ca
         listed = (await zombie(tmp_path / "state", "capture", "list", "--json"))["captures"]
         assert [(found["node"], found["state"]) for found in listed] == [(FOUNDING, "running")]
         assert listed[0]["by"].startswith("slack:")
-
-
-async def test_restart_gives_the_verdict_that_was_owed(slack: SlackWorkspace, fleet: Fleet, tmp_path: Path) -> None:
-    state = tmp_path / "state"
-    async with serving(slack, fleet, state, seconds=4) as bot:
-        await slack.say("alice", "oncall-gpu", f"/zombie check {FOUNDING}")
-        await slack.until(lambda: [m for m in cards(slack) if " of " in m.text], what="the first edit of the card")
-        bot.process.kill()
-        await bot.process.wait()
-        async with serving(slack, fleet, state):
-            await slack.until(
-                lambda: next((m for m in cards(slack) if "CRITICAL" in m.text), None),
-                timeout=timedelta(seconds=120),
-                what="the verdict after the restart",
-            )
-            assert len(cards(slack)) == 1, "the card that was there is edited, not posted anew"
-        bot.end = _already_dead  # type: ignore[method-assign]
-
-
-async def test_sigterm_in_the_middle_of_a_check_ends_well_and_leaves_the_verdict(
-    slack: SlackWorkspace, fleet: Fleet, tmp_path: Path
-) -> None:
-    async with serving(slack, fleet, tmp_path / "state", seconds=2) as bot:
-        await slack.say("alice", "oncall-gpu", f"/zombie check {FOUNDING}")
-        await slack.until(lambda: cards(slack), what="the first card")
-        bot.process.terminate()
-        assert await asyncio.wait_for(bot.process.wait(), 25) == 0
-        assert "CRITICAL" in cards(slack)[0].text
-    events = [line["event"] for line in bot.lines if line["event"] != "picture_sent"]  # in time, or by the next run
-    assert events[-3:] == ["stopping", "checked", "stopped"]
-
-
-async def _already_dead() -> int:
-    return 0

@@ -9,24 +9,21 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import aiohttp
 import pytest
 
 from bot.demo.slack.delivery import DeliveryTimeouts
 from bot.domain.errors import SettingsError
+from tests.e2e.conftest import SlackHere
 from tests.slack.service import (
     QUICK,
     Bot,
     Readings,
-    being_read,
-    built,
     card_saying,
     cards,
     eventually,
     reply_saying,
-    serving,
 )
 from tests.slack.workspace import SlackWorkspace, workspace
 
@@ -45,172 +42,150 @@ async def ready(bot: Bot) -> tuple[int, str]:
         return answer.status, str((await answer.json()).get("because", ""))
 
 
-async def test_socket_dropped_in_the_middle_of_a_check_changes_nothing(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
-) -> None:
-    async with being_read(slack, tmp_path, readings) as bot:
-        slack.sockets.drop()
-        readings.let_go()
-        await card_saying(slack, "CRITICAL")
-        await slack.until(lambda: slack.sockets.connections == 2, what="both connections to be back")
+async def test_socket_dropped_in_the_middle_of_a_check_changes_nothing(here: SlackHere) -> None:
+    async with here.being_read() as bot:
+        here.slack.sockets.drop()
+        here.readings.let_go()
+        await card_saying(here.slack, "CRITICAL")
+        await here.slack.until(lambda: here.slack.sockets.connections == 2, what="both connections to be back")
         await eventually(lambda: ready(bot), (200, ""))
-        await slack.say("bob", "oncall-gpu", "/zombie check node-2")
-        await card_saying(slack, "node-2: CRITICAL")
-    assert readings.asked == {"node-1": 1, "node-2": 1}
+        await here.slack.say("bob", "oncall-gpu", "/zombie check node-2")
+        await card_saying(here.slack, "node-2: CRITICAL")
+    assert here.readings.asked == {"node-1": 1, "node-2": 1}
 
 
-async def test_refreshed_connection_is_replaced_before_it_is_given_up(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
-) -> None:
-    async with serving(slack, tmp_path, readings) as bot:
-        await slack.until(lambda: slack.sockets.connections == 2, what="both connections")
-        await slack.sockets.disconnect()
-        await slack.until(lambda: slack.sockets.connections == 2, what="two new connections")
+async def test_refreshed_connection_is_replaced_before_it_is_given_up(here: SlackHere) -> None:
+    async with here.serving() as bot:
+        await here.slack.until(lambda: here.slack.sockets.connections == 2, what="both connections")
+        await here.slack.sockets.disconnect()
+        await here.slack.until(lambda: here.slack.sockets.connections == 2, what="two new connections")
         assert await ready(bot) == (200, "")
-        said = await slack.say("alice", "oncall-gpu", CHECK)
+        said = await here.slack.say("alice", "oncall-gpu", CHECK)
         assert said.delivered is not None
         assert said.delivered.is_acknowledged
-        await card_saying(slack, "CRITICAL")
+        await card_saying(here.slack, "CRITICAL")
 
 
-async def test_connection_longer_than_a_call_may_take_stays_open(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
-) -> None:
-    async with serving(slack, tmp_path, readings, timing=replace(QUICK, call_limit=0.6)) as bot:
-        await slack.until(lambda: slack.sockets.connections == 2, what="both connections")
+async def test_connection_longer_than_a_call_may_take_stays_open(here: SlackHere) -> None:
+    async with here.serving(timing=replace(QUICK, call_limit=0.6)) as bot:
+        await here.slack.until(lambda: here.slack.sockets.connections == 2, what="both connections")
         await asyncio.sleep(0.8)  # nothing happens in this time, and that is what is looked for
         assert not bot.logged("slack_line_lost")
 
 
 @pytest.mark.parametrize("said", [CHECK, "@zombie check node-1"])
-async def test_same_envelope_twice_is_one_check(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path, said: str
-) -> None:
-    async with serving(slack, tmp_path, readings) as bot:
-        slack.faults.duplicates = 1
-        await slack.say("alice", "oncall-gpu", said)
-        await card_saying(slack, "CRITICAL")
+async def test_same_envelope_twice_is_one_check(here: SlackHere, said: str) -> None:
+    async with here.serving() as bot:
+        here.slack.faults.duplicates = 1
+        await here.slack.say("alice", "oncall-gpu", said)
+        await card_saying(here.slack, "CRITICAL")
         await eventually(bot.incidents, {"node-1": "triaged"})
-        assert (len(cards(slack)), readings.asked["node-1"]) == (1, 1)
+        assert (len(cards(here.slack)), here.readings.asked["node-1"]) == (1, 1)
 
 
-async def test_help_that_is_asked_for_twice_by_one_envelope_is_given_once(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
-) -> None:
-    async with serving(slack, tmp_path, readings):
-        slack.faults.duplicates = 1
-        await slack.say("alice", "oncall-gpu", "/zombie help")
-        await slack.say("alice", "oncall-gpu", "/zombie chekc")
-        await reply_saying(slack, "Did you mean")
-        said = [f"{one.text} {one.blocks}" for one in slack.messages("oncall-gpu", "alice")]
+async def test_help_that_is_asked_for_twice_by_one_envelope_is_given_once(here: SlackHere) -> None:
+    async with here.serving():
+        here.slack.faults.duplicates = 1
+        await here.slack.say("alice", "oncall-gpu", "/zombie help")
+        await here.slack.say("alice", "oncall-gpu", "/zombie chekc")
+        await reply_saying(here.slack, "Did you mean")
+        said = [f"{one.text} {one.blocks}" for one in here.slack.messages("oncall-gpu", "alice")]
         assert sum("What I can do" in text for text in said) == 2
 
 
-async def test_request_that_is_told_again_after_a_restart_is_not_seen_to_again(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
-) -> None:
-    async with serving(slack, tmp_path, readings):
-        said = await slack.say("alice", "oncall-gpu", "@zombie check node-1")
-        await card_saying(slack, "CRITICAL")
+async def test_request_that_is_told_again_after_a_restart_is_not_seen_to_again(here: SlackHere) -> None:
+    async with here.serving():
+        said = await here.slack.say("alice", "oncall-gpu", "@zombie check node-1")
+        await card_saying(here.slack, "CRITICAL")
     assert said.delivered is not None
-    async with serving(slack, tmp_path, readings) as bot:
-        await slack.dispatcher.event(said.delivered.payload)
-        await slack.say("alice", "oncall-gpu", "/zombie check node-2")
-        await card_saying(slack, "node-2: CRITICAL")
+    async with here.serving() as bot:
+        await here.slack.dispatcher.event(said.delivered.payload)
+        await here.slack.say("alice", "oncall-gpu", "/zombie check node-2")
+        await card_saying(here.slack, "node-2: CRITICAL")
         await eventually(bot.incidents, {"node-1": "triaged", "node-2": "triaged"})
-    assert readings.asked["node-1"] == 1
+    assert here.readings.asked["node-1"] == 1
 
 
-async def test_stop_in_the_middle_waits_for_the_reading_and_posts_its_verdict(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
-) -> None:
-    async with being_read(slack, tmp_path, readings) as bot:
+async def test_stop_in_the_middle_waits_for_the_reading_and_posts_its_verdict(here: SlackHere) -> None:
+    async with here.being_read() as bot:
         stopping = asyncio.create_task(bot.service.stop())
         await eventually(lambda: ready(bot), (503, "stopping"))
-        readings.let_go()
+        here.readings.let_go()
         await stopping
-        assert "CRITICAL" in cards(slack)[0].text
+        assert "CRITICAL" in cards(here.slack)[0].text
         assert await bot.outbox.waiting() == 0
 
 
 async def test_stop_leaves_what_takes_too_long_to_the_next_run_which_posts_it_into_the_same_card(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
+    here: SlackHere,
 ) -> None:
     in_haste = replace(QUICK, drain=0.1)
-    async with serving(slack, tmp_path, readings, timing=in_haste, toml="[check]\nparallel = 1\n") as bot:
-        readings.hold()
-        await slack.say("alice", "oncall-gpu", "/zombie check node-1 node-2")
-        await card_saying(slack, "reading")
-        await slack.until(lambda: readings.asked, what="the first reading")
+    async with here.serving(timing=in_haste, toml="[check]\nparallel = 1\n") as bot:
+        here.readings.hold()
+        await here.slack.say("alice", "oncall-gpu", "/zombie check node-1 node-2")
+        await card_saying(here.slack, "reading")
+        await here.slack.until(lambda: here.readings.asked, what="the first reading")
         await bot.service.stop()
         assert [[one.node for one in group] for group in await bot.owing()] == [["node-1", "node-2"]]
-    readings.let_go()
-    async with serving(slack, tmp_path, readings) as bot:
-        await card_saying(slack, "2 nodes: 2 critical")
+    here.readings.let_go()
+    async with here.serving() as bot:
+        await card_saying(here.slack, "2 nodes: 2 critical")
         await eventually(bot.incidents, {"node-1": "triaged", "node-2": "triaged"})
-    assert len(cards(slack)) == 1
+    assert len(cards(here.slack)) == 1
 
 
-async def test_restart_keeps_the_verdicts_that_a_card_had_already(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
-) -> None:
+async def test_restart_keeps_the_verdicts_that_a_card_had_already(here: SlackHere) -> None:
     in_haste = replace(QUICK, drain=0.1)
-    async with serving(slack, tmp_path, readings, timing=in_haste, nodes=2) as bot:
-        readings.hold("node-2")
-        await slack.say("alice", "oncall-gpu", "/zombie check node-1 node-2")
+    async with here.serving(timing=in_haste, nodes=2) as bot:
+        here.readings.hold("node-2")
+        await here.slack.say("alice", "oncall-gpu", "/zombie check node-1 node-2")
         await eventually(bot.incidents, {"node-1": "triaged", "node-2": "opened"})
         await bot.service.stop()
-    async with serving(slack, tmp_path, readings, nodes=1) as bot:
-        card = await card_saying(slack, "2 nodes: 1 critical, 1 unknown")
+    async with here.serving(nodes=1) as bot:
+        card = await card_saying(here.slack, "2 nodes: 1 critical, 1 unknown")
         first = card.blocks[1]["rows"][1]
         assert [cell["text"] for cell in first[:2]] == ["🔴 critical", "node-1"], "it was read before the restart"
-        assert readings.asked == {"node-1": 1, "node-2": 1}, "it has left the inventory, and is not read again"
+        assert here.readings.asked == {"node-1": 1, "node-2": 1}, "it has left the inventory, and is not read again"
 
 
-async def test_post_that_slack_did_not_take_is_posted_after_the_restart(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
-) -> None:
-    async with serving(slack, tmp_path, readings, timing=replace(QUICK, post_drain=0.1)) as bot:
-        slack.faults.status("chat.postMessage", 500, times=1000)
-        await slack.say("alice", "oncall-gpu", CHECK)
+async def test_post_that_slack_did_not_take_is_posted_after_the_restart(here: SlackHere) -> None:
+    async with here.serving(timing=replace(QUICK, post_drain=0.1)) as bot:
+        here.slack.faults.status("chat.postMessage", 500, times=1000)
+        await here.slack.say("alice", "oncall-gpu", CHECK)
         await eventually(bot.incidents, {"node-1": "triaged"})
         await bot.service.stop()
-        assert cards(slack) == []
-    slack.faults.clear()
-    async with serving(slack, tmp_path, readings) as bot:
-        card = await card_saying(slack, "CRITICAL")
-        await slack.until(lambda: slack.thread(card)[1:], what="the details, which wait for their card")
+        assert cards(here.slack) == []
+    here.slack.faults.clear()
+    async with here.serving() as bot:
+        card = await card_saying(here.slack, "CRITICAL")
+        await here.slack.until(lambda: here.slack.thread(card)[1:], what="the details, which wait for their card")
         await eventually(bot.outbox.waiting, 0)
-    assert (len(cards(slack)), readings.asked["node-1"]) == (1, 1)
+    assert (len(cards(here.slack)), here.readings.asked["node-1"]) == (1, 1)
 
 
-async def test_slack_that_cannot_be_reached_at_the_start_is_waited_for(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
-) -> None:
-    slack.faults.status("auth.test", 503)
-    async with built(slack, tmp_path, readings) as bot:
+async def test_slack_that_cannot_be_reached_at_the_start_is_waited_for(here: SlackHere) -> None:
+    here.slack.faults.status("auth.test", 503)
+    async with here.built() as bot:
         starting = asyncio.create_task(bot.service.start())
-        await slack.until(lambda: bot.logged("waiting"), what="the bot to wait")
+        await here.slack.until(lambda: bot.logged("waiting"), what="the bot to wait")
         assert await ready(bot) == (503, "Slack cannot be reached: http_503")
         assert await starting
         assert await ready(bot) == (200, "")
         await bot.service.stop()
 
 
-async def test_stop_while_slack_is_waited_for_ends_at_once(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
-) -> None:
-    slack.faults.silent("auth.test", timedelta(seconds=60))
-    async with built(slack, tmp_path, readings, timing=replace(QUICK, call_limit=60.0)) as bot:
+async def test_stop_while_slack_is_waited_for_ends_at_once(here: SlackHere) -> None:
+    here.slack.faults.silent("auth.test", timedelta(seconds=60))
+    async with here.built(timing=replace(QUICK, call_limit=60.0)) as bot:
         starting = asyncio.create_task(bot.service.start())
-        await slack.until(lambda: bot.logged("listening"), what="the bot to start")
+        await here.slack.until(lambda: bot.logged("listening"), what="the bot to start")
         async with asyncio.timeout(5):
             await bot.service.stop()
             assert not await starting
 
 
 async def test_bot_that_is_stopped_while_it_starts_begins_nothing_more(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: SlackHere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noting, stopped = asyncio.Event(), asyncio.Event()
 
@@ -219,13 +194,13 @@ async def test_bot_that_is_stopped_while_it_starts_begins_nothing_more(
         await stopped.wait()
 
     monkeypatch.setattr("bot.app.service.note_policy", slow)
-    async with built(slack, tmp_path, readings) as bot, asyncio.timeout(10):
+    async with here.built() as bot, asyncio.timeout(10):
         starting = asyncio.create_task(bot.service.start())
         await noting.wait()
         await bot.service.stop()
         stopped.set()
         assert not await starting
-        assert not slack.asked("auth.test"), "nobody would hang up"
+        assert not here.slack.asked("auth.test"), "nobody would hang up"
 
 
 @pytest.mark.parametrize(
@@ -236,9 +211,9 @@ async def test_bot_that_is_stopped_while_it_starts_begins_nothing_more(
     ],
 )
 async def test_token_that_slack_does_not_take_is_named_with_an_example(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path, variable: str, token: str, says: str
+    here: SlackHere, variable: str, token: str, says: str
 ) -> None:
-    async with built(slack, tmp_path, readings, environment={variable: token}) as bot:
+    async with here.built(environment={variable: token}) as bot:
         with pytest.raises(SettingsError) as raised:
             await bot.service.start()
         await bot.service.stop()
@@ -255,50 +230,48 @@ async def test_token_that_slack_does_not_take_is_named_with_an_example(
     ],
 )
 async def test_token_that_is_missing_is_named_with_an_example(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path, missing: tuple[str, ...], says: str
+    here: SlackHere, missing: tuple[str, ...], says: str
 ) -> None:
     with pytest.raises(SettingsError) as raised:
-        async with built(slack, tmp_path, readings, environment=dict.fromkeys(missing, "")):
+        async with here.built(environment=dict.fromkeys(missing, "")):
             pass
     assert says in raised.value.try_next
 
 
-async def test_ledger_that_fails_in_the_middle_of_a_check_keeps_no_verdict_back(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
-) -> None:
-    async with being_read(slack, tmp_path, readings) as bot:
+async def test_ledger_that_fails_in_the_middle_of_a_check_keeps_no_verdict_back(here: SlackHere) -> None:
+    async with here.being_read() as bot:
         bot.ledger.is_broken = bot.outbox.is_broken = True
         assert await ready(bot) == (503, "the ledger cannot be used, and the log says why"), "nor its host and login"
-        readings.let_go()
-        card = await card_saying(slack, "CRITICAL")
-        await slack.until(lambda: slack.thread(card)[1:], what="the details")
-        await slack.until(lambda: bot.logged("record_failed"), what="the record's failure to be logged")
-        await slack.say("alice", "oncall-gpu", "/zombie check node-2")
-        await card_saying(slack, "node-2: CRITICAL")
-        slack.faults.duplicates = 1
-        await slack.say("alice", "oncall-gpu", "/zombie check node-3")
-        await card_saying(slack, "node-3: CRITICAL")
-        assert readings.asked["node-3"] == 1, "also without a ledger the same envelope twice is one check"
+        here.readings.let_go()
+        card = await card_saying(here.slack, "CRITICAL")
+        await here.slack.until(lambda: here.slack.thread(card)[1:], what="the details")
+        await here.slack.until(lambda: bot.logged("record_failed"), what="the record's failure to be logged")
+        await here.slack.say("alice", "oncall-gpu", "/zombie check node-2")
+        await card_saying(here.slack, "node-2: CRITICAL")
+        here.slack.faults.duplicates = 1
+        await here.slack.say("alice", "oncall-gpu", "/zombie check node-3")
+        await card_saying(here.slack, "node-3: CRITICAL")
+        assert here.readings.asked["node-3"] == 1, "also without a ledger the same envelope twice is one check"
 
 
 async def test_bot_whose_record_a_newer_program_upgraded_writes_nothing_and_says_that_it_is_not_ready(
-    slack: SlackWorkspace, readings: Readings, tmp_path: Path
+    here: SlackHere,
 ) -> None:
     def upgraded(versions: int) -> None:
-        with contextlib.closing(sqlite3.connect(tmp_path / "zombie.db")) as database, database:
+        with contextlib.closing(sqlite3.connect(here.folder / "zombie.db")) as database, database:
             database.execute("UPDATE zombie_schema SET version = version + ?", (versions,))
 
-    async with serving(slack, tmp_path, readings) as bot:
+    async with here.serving() as bot:
         upgraded(1)
         assert await ready(bot) == (503, "the ledger cannot be used, and the log says why")
 
         def why() -> bool:
             return any("this program knows up to" in str(line["error"]) for line in bot.logged("ledger_unavailable"))
 
-        await slack.until(why, what="why")
-        await slack.say("alice", "oncall-gpu", CHECK)
-        await card_saying(slack, "CRITICAL")
-        await slack.until(lambda: bot.logged("record_failed"), what="the record's failure to be logged")
+        await here.slack.until(why, what="why")
+        await here.slack.say("alice", "oncall-gpu", CHECK)
+        await card_saying(here.slack, "CRITICAL")
+        await here.slack.until(lambda: bot.logged("record_failed"), what="the record's failure to be logged")
         assert await bot.incidents() == {}, "nobody can say yes to what is not on record"
         upgraded(-1)
         await eventually(lambda: ready(bot), (200, ""))
@@ -308,38 +281,36 @@ async def test_bot_whose_record_a_newer_program_upgraded_writes_nothing_and_says
 # --- two bots at one ledger, both in Slack
 
 
-async def test_every_check_is_read_once_and_has_one_card(slack: SlackWorkspace, tmp_path: Path) -> None:
+async def test_every_check_is_read_once_and_has_one_card(here: SlackHere) -> None:
     readings = Readings()
-    async with serving(slack, tmp_path, readings) as first, serving(slack, tmp_path, readings) as second:
+    async with here.serving(readings) as first, here.serving(readings) as second:
         names = [f"node-{number}" for number in range(1, 13)]
         for name in names:
-            await slack.say("alice", "oncall-gpu", f"/zombie check {name}")
-        await slack.until(
-            lambda: sum("CRITICAL" in card.text for card in cards(slack)) == 12, what="all verdicts to stand"
+            await here.slack.say("alice", "oncall-gpu", f"/zombie check {name}")
+        await here.slack.until(
+            lambda: sum("CRITICAL" in card.text for card in cards(here.slack)) == 12, what="all verdicts to stand"
         )
         await eventually(first.outbox.waiting, 0)
         assert readings.asked == Counter(names)
-        assert len(cards(slack)) == 12
+        assert len(cards(here.slack)) == 12
         took = [len(bot.logged("checked")) for bot in (first, second)]
         assert sum(took) == 12
         assert all(took), f"both take what Slack brings: {took}"
 
 
-async def test_what_one_left_owing_when_it_was_told_to_stop_the_other_sees_to(
-    slack: SlackWorkspace, tmp_path: Path
-) -> None:
+async def test_what_one_left_owing_when_it_was_told_to_stop_the_other_sees_to(here: SlackHere) -> None:
     readings = Readings()
     readings.hold()
-    async with serving(slack, tmp_path, readings) as staying:
-        async with serving(slack, tmp_path, readings) as leaving:
+    async with here.serving(readings) as staying:
+        async with here.serving(readings) as leaving:
             for number in range(1, 7):
-                await slack.say("alice", "oncall-gpu", f"/zombie check node-{number}")
-            await slack.until(lambda: len(readings.asked) == 6, what="all to be read")
+                await here.slack.say("alice", "oncall-gpu", f"/zombie check node-{number}")
+            await here.slack.until(lambda: len(readings.asked) == 6, what="all to be read")
             await leaving.service.stop()
-        await slack.until(
-            lambda: sum("CRITICAL" in card.text for card in cards(slack)) == 6, what="all verdicts to stand"
+        await here.slack.until(
+            lambda: sum("CRITICAL" in card.text for card in cards(here.slack)) == 6, what="all verdicts to stand"
         )
-        assert len(cards(slack)) == 6
+        assert len(cards(here.slack)) == 6
         twice = [name for name, times in readings.asked.items() if times == 2]
         assert len(staying.logged("resumed")) == len(twice), readings.asked
         assert set(readings.asked.values()) == {1, 2}, "what the one that stays had begun it did not begin again"

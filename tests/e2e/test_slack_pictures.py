@@ -17,6 +17,7 @@ from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.message import Message
 from bot.domain.verdict import Verdict
 from bot.ledger import Database, Outbox
+from tests.e2e.conftest import SlackHere
 from tests.faults import UPLOAD
 from tests.slack.service import CHANNEL, Readings, card_saying, cards, serving
 from tests.slack.workspace import SlackWorkspace, workspace
@@ -45,83 +46,83 @@ async def illustrated(slack: SlackWorkspace) -> Message:
     )
 
 
-async def test_card_has_its_strip_at_once_and_its_picture_by_an_edit(slack: SlackWorkspace, tmp_path: Path) -> None:
-    slack.faults.slow(UPLOAD, timedelta(seconds=0.5))
-    async with serving(slack, tmp_path, Readings(hot)):
-        await slack.say("alice", CHANNEL, "/zombie check node-1")
-        first = await card_saying(slack, "CRITICAL")
+async def test_card_has_its_strip_at_once_and_its_picture_by_an_edit(here: SlackHere) -> None:
+    here.slack.faults.slow(UPLOAD, timedelta(seconds=0.5))
+    async with here.serving(Readings(hot)):
+        await here.slack.say("alice", CHANNEL, "/zombie check node-1")
+        first = await card_saying(here.slack, "CRITICAL")
         assert has_strip(first)
         assert picture(first) is None, "the card does not wait for its picture"
-        card = await illustrated(slack)
+        card = await illustrated(here.slack)
     block = picture(card)
     assert block is not None
     assert not has_strip(card), "the picture takes the strip's place"
     assert card.ts == first.ts
     for words in ("core 39: 100 % kernel time in 4 of 5 s", "the other 95 below 20 %"):
         assert words in block["alt_text"]
-    file = slack.state.files[block["slack_file"]["id"]]
+    file = here.slack.state.files[block["slack_file"]["id"]]
     assert file.alt_text == block["alt_text"]
     with Image.open(io.BytesIO(file.content)) as image:
         image.load()
         assert image.format == "PNG"
-    assert [len(slack.asked(method)) for method in (BEGIN, COMPLETE)] == [1, 1]
-    assert not slack.asked(COMPLETE)[0].arguments.get("channel_id"), "it is shared nowhere but on the card"
+    assert [len(here.slack.asked(method)) for method in (BEGIN, COMPLETE)] == [1, 1]
+    assert not here.slack.asked(COMPLETE)[0].arguments.get("channel_id"), "it is shared nowhere but on the card"
 
 
-async def test_every_card_has_a_picture_of_its_own_in_its_own_channel(slack: SlackWorkspace, tmp_path: Path) -> None:
-    async with serving(slack, tmp_path, Readings(hot)):
+async def test_every_card_has_a_picture_of_its_own_in_its_own_channel(here: SlackHere) -> None:
+    async with here.serving(Readings(hot)):
         for node in ("node-1", "node-2"):
-            await slack.say("alice", CHANNEL, f"/zombie check {node}")
-            await slack.until(lambda: [c for c in cards(slack) if node in c.text and picture(c)], what=node)  # noqa: B023
-    shown = [block["slack_file"]["id"] for card in cards(slack) if (block := picture(card))]
+            await here.slack.say("alice", CHANNEL, f"/zombie check {node}")
+            await here.slack.until(lambda: [c for c in cards(here.slack) if node in c.text and picture(c)], what=node)  # noqa: B023
+    shown = [block["slack_file"]["id"] for card in cards(here.slack) if (block := picture(card))]
     assert len(set(shown)) == 2
-    assert len(slack.asked(BEGIN)) == 2, "one upload a card"
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+    assert len(here.slack.asked(BEGIN)) == 2, "one upload a card"
+    with Database.open(f"sqlite:///{here.folder / 'zombie.db'}") as database:
         # `zombie audit verify --from-slack` reads what stands there.
-        assert Outbox(database).channels.now() == {cards(slack)[0].channel}
+        assert Outbox(database).channels.now() == {cards(here.slack)[0].channel}
         assert Outbox(database).waiting.now() == 0
 
 
-async def test_card_of_several_nodes_has_their_strips_in_its_thread(slack: SlackWorkspace, tmp_path: Path) -> None:
-    async with serving(slack, tmp_path, Readings(hot)):
-        await slack.say("alice", CHANNEL, "/zombie check node-1 node-2")
-        card = await card_saying(slack, "2 critical")
-        thread = await slack.until(lambda: slack.thread(card)[2:] and slack.thread(card)[1:], what="the details")
+async def test_card_of_several_nodes_has_their_strips_in_its_thread(here: SlackHere) -> None:
+    async with here.serving(Readings(hot)):
+        await here.slack.say("alice", CHANNEL, "/zombie check node-1 node-2")
+        card = await card_saying(here.slack, "2 critical")
+        thread = await here.slack.until(
+            lambda: here.slack.thread(card)[2:] and here.slack.thread(card)[1:], what="the details"
+        )
     said = [json.dumps([dict(block) for block in reply.blocks], ensure_ascii=False) for reply in thread]
     assert all("core 39 ████▅" in words for words in said)
-    assert not slack.asked(BEGIN), "a table has no room for pictures"
+    assert not here.slack.asked(BEGIN), "a table has no room for pictures"
 
 
-async def test_a_picture_on_its_way_when_the_bot_ends_is_brought_by_the_next_run(
-    slack: SlackWorkspace, tmp_path: Path
-) -> None:
-    slack.faults.silent(UPLOAD, timedelta(seconds=30))
-    async with serving(slack, tmp_path, Readings(hot)):
-        await slack.say("alice", CHANNEL, "/zombie check node-1")
-        await card_saying(slack, "CRITICAL")
-        await slack.until(lambda: slack.asked(BEGIN), what="the upload to begin")
-    assert not slack.asked(COMPLETE)
-    slack.faults.clear()
-    async with serving(slack, tmp_path, Readings(hot)):
-        card = await illustrated(slack)
-    assert len(cards(slack)) == 1
+async def test_a_picture_on_its_way_when_the_bot_ends_is_brought_by_the_next_run(here: SlackHere) -> None:
+    here.slack.faults.silent(UPLOAD, timedelta(seconds=30))
+    async with here.serving(Readings(hot)):
+        await here.slack.say("alice", CHANNEL, "/zombie check node-1")
+        await card_saying(here.slack, "CRITICAL")
+        await here.slack.until(lambda: here.slack.asked(BEGIN), what="the upload to begin")
+    assert not here.slack.asked(COMPLETE)
+    here.slack.faults.clear()
+    async with here.serving(Readings(hot)):
+        card = await illustrated(here.slack)
+    assert len(cards(here.slack)) == 1
     assert "CRITICAL" in card.text
-    assert len(slack.asked(COMPLETE)) == 1
+    assert len(here.slack.asked(COMPLETE)) == 1
 
 
-async def test_what_fails_for_a_moment_is_tried_again(slack: SlackWorkspace, tmp_path: Path) -> None:
+async def test_what_fails_for_a_moment_is_tried_again(here: SlackHere) -> None:
     fails: tuple[Callable[[], object], ...] = (
-        lambda: slack.faults.status(UPLOAD),
-        lambda: slack.faults.silent(UPLOAD, timedelta(0)),
-        lambda: slack.faults.rate_limit(BEGIN, 1),
-        lambda: slack.faults.error(COMPLETE, "internal_error"),
+        lambda: here.slack.faults.status(UPLOAD),
+        lambda: here.slack.faults.silent(UPLOAD, timedelta(0)),
+        lambda: here.slack.faults.rate_limit(BEGIN, 1),
+        lambda: here.slack.faults.error(COMPLETE, "internal_error"),
     )
-    async with serving(slack, tmp_path, Readings(hot)):
+    async with here.serving(Readings(hot)):
         for number, goes_wrong in enumerate(fails, 1):
             goes_wrong()
-            await slack.say("alice", CHANNEL, f"/zombie check node-{number}")
-            await slack.until(
-                lambda number=number: sum(picture(card) is not None for card in cards(slack)) == number,  # type: ignore[misc]
+            await here.slack.say("alice", CHANNEL, f"/zombie check node-{number}")
+            await here.slack.until(
+                lambda number=number: sum(picture(card) is not None for card in cards(here.slack)) == number,  # type: ignore[misc]
                 what=f"the picture of node-{number}",
             )
 
@@ -145,15 +146,17 @@ async def test_what_slack_rejects_or_does_not_take_in_a_few_tries_leaves_the_str
 
 
 async def test_a_picture_that_slack_still_looks_at_is_offered_again_and_the_card_stands_meanwhile(
-    slack: SlackWorkspace, tmp_path: Path
+    here: SlackHere,
 ) -> None:
-    slack.faults.slow(UPLOAD, timedelta(seconds=0.5))
-    async with serving(slack, tmp_path, Readings(hot)) as bot:
-        await slack.say("alice", CHANNEL, "/zombie check node-1")
-        first = await card_saying(slack, "CRITICAL")
-        slack.faults.error("chat.update", "invalid_blocks")  # it is not ready yet
-        await illustrated(slack)
+    here.slack.faults.slow(UPLOAD, timedelta(seconds=0.5))
+    async with here.serving(Readings(hot)) as bot:
+        await here.slack.say("alice", CHANNEL, "/zombie check node-1")
+        first = await card_saying(here.slack, "CRITICAL")
+        here.slack.faults.error("chat.update", "invalid_blocks")  # it is not ready yet
+        await illustrated(here.slack)
     assert has_strip(first)
-    assert len(slack.asked(BEGIN)) == 1
+    assert len(here.slack.asked(BEGIN)) == 1
     assert bot.logged("slack_refused")
-    assert not any("```" in str(call.arguments.get("text")) for call in slack.asked("chat.update")), "never text alone"
+    assert not any("```" in str(call.arguments.get("text")) for call in here.slack.asked("chat.update")), (
+        "never text alone"
+    )

@@ -10,25 +10,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 
 from bot.domain.safe_text import redacted
 from bot.domain.verdict import Verdict
 from bot.surfaces.document import document, document_body, node_document, node_text
 from bot.surfaces.document_stream import DocumentStream
 from bot.surfaces.json_converter import JsonConverter
-from tests.examples import up_to
-from tests.readings.plainly import plainly
-from tests.unit.surfaces.verdicts import FOUNDING, arbitrary
+from tests.unit.surfaces.verdicts import FOUNDING
 from tests.waiting import until
 
 SHARED = JsonConverter()  # one for all, as in a check of a fleet
-
-
-@settings(max_examples=up_to(40), deadline=None)
-@given(arbitrary)
-def test_any_verdict_is_told_as_by_the_slow_way(verdict: Verdict) -> None:
-    assert SHARED.convert(verdict) == redacted(plainly(verdict))
 
 
 @pytest.mark.parametrize(

@@ -7,19 +7,17 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
 
 from bot.domain.alert import Alert
 from bot.domain.events import Escalated, QuestionAsked, StepFailed, StepVerified
 from bot.domain.fold import fold
 from bot.domain.incident import Incident, cleared_name, newest
 from bot.domain.transitions import State
-from bot.domain.verdict import Verdict
-from bot.surfaces.pagerduty_note import LIMIT, facts, mark, note_text, pages_of, unfixed_alert, without_head
+from bot.surfaces.pagerduty_note import facts, mark, note_text, pages_of, unfixed_alert, without_head
 from tests.alerts.pages import judged, of_page, opened
 from tests.record.incidents import entries
 from tests.unit.surfaces.cards import CONTEXT
-from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, MUTED, arbitrary
+from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, MUTED
 
 PAGE = "Q3B15VLMF3ASBD"
 
@@ -90,15 +88,6 @@ def test_many_nodes_are_one_note_with_the_worst_first() -> None:
     assert "more" in text
     assert text.endswith("[zombie i0]")
     assert len(text) < 2000
-
-
-@settings(deadline=None)
-@given(arbitrary)
-def test_no_verdict_makes_a_note_too_long_or_loses_its_mark(verdict: Verdict) -> None:
-    text = note(judged(PAGE, verdict))
-    assert len(text) <= LIMIT
-    assert text.endswith("[zombie 7k3m9x2qpv]")
-    assert text.splitlines()[0].startswith("node-1: ")
 
 
 def test_secrets_and_control_characters_do_not_reach_the_note() -> None:

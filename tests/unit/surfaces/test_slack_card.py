@@ -8,22 +8,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given, settings
-
 from bot.actions import ACTIONS
 from bot.chat.service import Message
 from bot.demo.slack.validation import check_message
 from bot.domain.fold import fold
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.progress import ReadingProgress
-from bot.surfaces.slack.drawing import without_blocks
 from bot.view.context import ViewContext
 from bot.view.plan_words import BY_NAME, PlanWords
 from bot.view.view import group_view
-from tests.examples import up_to
 from tests.record.incidents import OPENING, entries
 from tests.slack.drawn import details, incident_card
-from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, MUTED, arbitrary
+from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, MUTED
 
 FIRST_WORDS = 140  # what a locked phone shows
 
@@ -62,18 +58,6 @@ def marked_up(value: Any) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for one in value:
             yield from marked_up(one)
-
-
-@settings(max_examples=up_to(150), deadline=None)
-@given(arbitrary)
-def test_no_verdict_breaks_a_limit(verdict: Verdict) -> None:
-    messages = [card({}, [verdict]), without_blocks(card({}, [verdict]))]
-    messages += [reply.message for reply in details(verdict)]
-    for message in messages:
-        taken_by_slack(message)
-        assert not re.search(r"<[!@#]", message.text), "a mention of the node's would take effect"
-        assert not list(marked_up(list(message.blocks))), "only plain text and rich text hold a node's words"
-        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", "".join(strings(list(message.blocks))))
 
 
 def test_first_words_say_node_status_cause_confidence_and_remedy() -> None:

@@ -6,7 +6,6 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
 
 from bot.actions import ACTIONS
 from bot.chat.card import incident_card
@@ -18,8 +17,7 @@ from bot.surfaces.verdict_text import headline, verdict_text
 from bot.view.plan_words import PlanWords
 from bot.view.view import verdicts_view
 from bot.view.words import plain, remainder_words
-from tests.examples import up_to
-from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, MUTED, arbitrary
+from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, MUTED
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 WORDS = PlanWords(ACTIONS)
@@ -90,24 +88,6 @@ def test_what_is_not_confirmed_says_what_would_settle_it() -> None:
     likely = replace(FOUNDING, confidence=Confidence.LIKELY, settled_by="a profile of the busy core")
     assert "Likely, not confirmed: a profile of the busy core would settle it." in verdict_brief(likely)
     assert "Likely, not confirmed: a profile of the busy core would settle it." in verdict_text(likely)
-
-
-@settings(max_examples=up_to(100), deadline=None)
-@given(arbitrary)
-def test_brief_keeps_to_ten_lines_and_its_width_and_obeys_no_node(verdict: Verdict) -> None:
-    text = verdict_brief(verdict, width=80)
-    assert not CONTROL.search(text)
-    lines = text.splitlines()
-    assert len(lines) <= MOST
-    assert all(len(line) <= 80 for line in lines[1:])  # the headline is one line, and short in life
-
-
-@settings(max_examples=up_to(60), deadline=None)
-@given(arbitrary)
-def test_table_keeps_to_its_width_and_obeys_no_node(verdict: Verdict) -> None:
-    text = verdicts_table([verdict, GONE], 2, 80)
-    assert not CONTROL.search(text)
-    assert len(text.splitlines()) == 5, "a heading, a row for each, and the counts"
 
 
 def test_table_has_the_sick_first_and_says_what_would_help() -> None:

@@ -6,24 +6,18 @@ import json
 import re
 from dataclasses import replace
 
-from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
 from bot.domain.probe import Unread
-from bot.domain.verdict import Evidence, Undecided, Unusual, Verdict
+from bot.domain.verdict import Evidence, Undecided, Unusual
 from bot.surfaces.document import SCHEMA_FILE, document
 from bot.surfaces.verdict_brief import verdict_brief
 from bot.surfaces.verdict_text import headline, verdict_text
-from tests.examples import up_to
 from tests.slack.drawn import details
-from tests.unit.surfaces.verdicts import FOUNDING, MUTED, arbitrary
+from tests.unit.surfaces.verdicts import FOUNDING, MUTED
 
 SCHEMA = Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
-
-
-def test_headline_says_node_status_cause_and_confidence() -> None:
-    assert headline(FOUNDING) == "node-123  CRITICAL  leaked-memory-cgroups (confirmed)"
 
 
 def test_slow_node_is_called_slow_wherever_a_verdict_is_told() -> None:
@@ -79,22 +73,6 @@ def test_reason_that_many_causes_share_is_told_once() -> None:
     text = verdict_text(replace(FOUNDING, unread=(closed,), undecided=open_), width=200)
     assert text.count("sudo refused") == 1
     assert "io-stall: the log was not read\n" in text
-
-
-@settings(max_examples=up_to(60), deadline=None)
-@given(arbitrary)
-def test_text_keeps_to_its_width_and_obeys_no_node(verdict: Verdict) -> None:
-    text = verdict_text(replace(verdict, plan=None), width=80)
-    assert not CONTROL.search(text)
-    assert all(len(line) <= 80 for line in text.split("\n")[1:])  # the headline is one line, and short in life
-
-
-@settings(max_examples=up_to(60), deadline=None)
-@given(arbitrary)
-def test_document_keeps_its_schema_and_obeys_no_node(verdict: Verdict) -> None:
-    body = json.loads(document([verdict]))
-    SCHEMA.validate(body)
-    assert not CONTROL.search(str(body))
 
 
 def test_kernel_is_quoted_where_no_cause_was_found_and_no_expression_of_ours() -> None:

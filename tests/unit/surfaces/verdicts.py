@@ -46,7 +46,7 @@ MUTED = replace(
     muted=(Mute("leaked-memory-cgroups", "*", datetime(2026, 11, 29, 12, tzinfo=UTC), "replaced", "terminal:ann"),),
 )
 
-_text = st.one_of(st.text(max_size=60), st.just(HOSTILE), st.text("<&>`*\n\t", max_size=4000), st.just("x" * 9000))
+_text = st.one_of(st.text(max_size=60), st.just(HOSTILE), st.text("<&>`*\n\t", max_size=800), st.just("x" * 9000))
 _evidence = st.builds(Evidence, _text, _text, _text, st.lists(_text, max_size=6).map(tuple))
 _commands = st.lists(_text, min_size=1).map(tuple)
 _steps = st.lists(st.builds(Step, _text, st.just({"unit": HOSTILE}), _commands), min_size=1).map(tuple)
