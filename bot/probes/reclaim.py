@@ -152,9 +152,9 @@ class ReclaimReading:
 
     @property
     def kernel_held_percent(self) -> float | None:
-        """Percpu and SUnreclaim as a share of MemTotal."""
+        """Percpu and SUnreclaim as a share of MemTotal; in a container they may be its host's, and more than it has."""
         total, held = self.mem_total_kib, self.kernel_held_kib
-        return None if not total or held is None else 100 * held / total
+        return None if not total or held is None else min(100.0, 100 * held / total)
 
     @property
     def memory_full_avg10(self) -> float | None:
@@ -179,7 +179,8 @@ _LINE = re.compile(rf"(some|full) avg10={_PERCENT} avg60={_PERCENT} avg300={_PER
 def parse(outputs: Outputs) -> ReclaimReading:
     """Read the counters of both looks, and memory and pressure from the second look.
 
-    Unread when: a counter or row is malformed, or MemTotal is missing. Without pressure files it is still a reading.
+    Unread when: a counter or row is malformed, or MemTotal is missing or less than MemAvailable. Without pressure files
+    it is still a reading.
     """
     first, later = sections(outputs.text("memory", 0)), sections(outputs.text("memory", 1))
     before, _ = _counters(first)
@@ -194,6 +195,8 @@ def parse(outputs: Outputs) -> ReclaimReading:
             lines[row.group(1)] = line
     if "MemTotal" not in kib:
         raise CannotRead(f"reclaim: {_MEMINFO} has no MemTotal")
+    if kib.get("MemAvailable", 0) > kib["MemTotal"]:
+        raise CannotRead(f"reclaim: {_MEMINFO} has more MemAvailable than MemTotal")
     pressure: dict[str, Pressure] = {}
     for path, rows in later.items():
         if path.startswith(_PRESSURE):

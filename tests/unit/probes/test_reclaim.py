@@ -54,6 +54,7 @@ def test_pressure_is_the_second_looks() -> None:
         (answer("a 1").replace("vmstat", "other"), "vmstat could not be read"),
         (answer("a 1", meminfo="MemFree: 7 kB\n"), "no MemTotal"),
         (answer("a 1", meminfo="MemTotal: lots kB\n"), "meminfo is malformed"),
+        (answer("a 1", meminfo="MemTotal: 4000 kB\nMemAvailable: 4001 kB\n"), "more MemAvailable than MemTotal"),
         (answer("a 1", pressure="some avg10=101.00 avg60=0.00 avg300=0.00 total=1\n"), "pressure/ is malformed"),
         (answer("a 1", pressure="some avg10=nan avg60=0.00 avg300=0.00 total=1\n"), "pressure/ is malformed"),
     ],
