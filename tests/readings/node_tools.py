@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -30,3 +31,24 @@ def filtered(program: str, text: str, awk: Way = AWKS[0], **given: str) -> str:
 def on_path(way: Way) -> Way:
     """Return the same with its program's full path, for where no PATH leads to it."""
     return (shutil.which(way[0]) or way[0], *way[1:])
+
+
+def printed(script: str, shell: Way = ("sh",), tools: Path | None = None) -> str:
+    """Return what a shell prints of a script, with no error beside it; programs in `tools` come before the node's."""
+    path = ":".join([*([str(tools)] if tools else []), "/usr/sbin:/usr/bin:/sbin:/bin"])
+    done = subprocess.run(
+        [*shell, "-c", script],
+        env={"PATH": path, "LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+def tool(path: Path, script: str) -> None:
+    """Put a program there that stands for one of a node's."""
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)

@@ -1,6 +1,5 @@
 """agents: which known agents a node has, and which of them nothing here needs."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from bot.domain.errors import CannotRead
 from bot.domain.known_agents import KNOWN_AGENTS
 from bot.domain.protected import KUBELET_UNITS, is_protected
 from bot.probes.agents import CONFIGS, INIT_LOG, PROBE, Agent, AgentsReading, parse
+from tests.readings.node_tools import printed
 from tests.readings.recorded import run
 
 ENABLED = "ecs.service enabled enabled\n"
@@ -101,20 +101,20 @@ def test_fragment_sends_the_clusters_name_and_no_password(tmp_path: Path) -> Non
     config.write_text('ECS_ENGINE_AUTH_DATA={"password":"hunter2"}\n ECS_CLUSTER="production"\n')
     log.write_text("x Agent exited with code 1\n" * 2 + "x something else\n")
     said = PROBE.commands[1].argv[2].replace(CONFIGS[0], str(config)).replace(INIT_LOG, str(log))
-    done = subprocess.run(["sh", "-c", said], capture_output=True, text=True, timeout=30, check=True)
-    assert "hunter2" not in done.stdout
-    assert 'ECS_CLUSTER="production"' in done.stdout
-    assert done.stdout.count("Agent exited with code 1") == 2
-    assert done.stdout.endswith("-- end --\n")
+    answer = printed(said)
+    assert "hunter2" not in answer
+    assert 'ECS_CLUSTER="production"' in answer
+    assert answer.count("Agent exited with code 1") == 2
+    assert answer.endswith("-- end --\n")
 
 
 def test_failed_runs_are_counted_in_the_whole_log_and_few_of_its_lines_leave_the_node(tmp_path: Path) -> None:
     log = tmp_path / "ecs-init.log"
     log.write_text("2026-11-21T10:00:11Z [INFO] Agent exited with code 1\n" * 4_000 + "x Agent exited with code 0\n")
     said = PROBE.commands[1].argv[2].replace(INIT_LOG, str(log))
-    done = subprocess.run(["sh", "-c", said], capture_output=True, text=True, timeout=30, check=True)
-    assert done.stdout.count("Agent exited with code") <= 300
-    (agent,) = read(done.stdout.replace(str(log), INIT_LOG)).agents
+    answer = printed(said)
+    assert answer.count("Agent exited with code") <= 300
+    (agent,) = read(answer.replace(str(log), INIT_LOG)).agents
     assert agent.log_exits == 4_000
 
 

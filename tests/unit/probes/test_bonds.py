@@ -1,12 +1,11 @@
 """Bonds and teams: what the drivers say of each port, and how it is asked for."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from bot.probes.formats.bonds import BONDS, Bond, Port, parse_bonds
-from tests.readings.node_tools import Way, every_shell
+from tests.readings.node_tools import Way, every_shell, printed, tool
 
 ACTIVE_BACKUP = """Ethernet Channel Bonding Driver: v5.14.0-427.13.1.el9_4.x86_64
 
@@ -104,21 +103,10 @@ def test_fragment_reads_bonds_and_teams_and_passes_over_bridges(shell: Way, tmp_
     masters |= {"pod1": "ovs-system", "pod2": "ovs-system"}
     for member, master in masters.items():
         (net / member / "master").symlink_to(net / master)
-    ethtool = tmp_path / "ethtool"
     says = '[ "$2" = team0 ] && echo "driver: team" || echo "driver: openvswitch"'
-    ethtool.write_text(f'#!/bin/sh\necho "called $2" >>"$0.log"\n{says}\n')
-    ethtool.chmod(0o755)
+    tool(tmp_path / "ethtool", f'echo "called $2" >>"$0.log"\n{says}')
     script = BONDS.replace("/sys/class/net", str(net)).replace("/proc/net/bonding", str(proc))
-    done = subprocess.run(
-        [*shell, "-c", script],
-        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "LC_ALL": "C"},
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=True,
-    )
-    assert done.stderr == ""
-    bond, team = read(done.stdout)
+    bond, team = read(printed(script, shell, tmp_path))
     assert (bond.name, bond.mode) == ("bond0", "fault-tolerance (active-backup)")
     assert [(p.name, p.linked, p.failures) for p in bond.ports] == [("eno1", True, 0), ("eno2", False, 3)]
     gone = Port("p1", False, had_link=True, lines=("p1: flags 0x1903, carrier 0, carrier_up_count 2",))

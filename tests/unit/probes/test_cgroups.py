@@ -1,6 +1,5 @@
 """cgroups: living and dying memory cgroups, on every arrangement of hierarchies, and never a zero for an unread."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
 from bot.probes.cgroups import PROBE, CgroupsReading, parse
 from bot.probes.formats.cgroup_look import END, unescaped
+from tests.readings.node_tools import printed
 from tests.readings.recorded import once, run, twice
 
 MOUNTS = """32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu
@@ -195,6 +195,6 @@ def test_fragment_walks_a_mounted_tree_of_any_name(tmp_path: Path) -> None:
     said = PROBE.commands[0].argv[2].replace("/proc/self/mountinfo)", f"{mountinfo})")
     said = said.replace("grep -a ' - cgroup' /proc/self/mountinfo", f"grep -a ' - cgroup' {mountinfo}")
     said = said.replace("tail -v -n +1 /proc/cgroups", f"echo '==> /proc/cgroups <=='; cat {cgroups}")
-    done = subprocess.run(["sh", "-c", said], capture_output=True, text=True, timeout=30, check=True)
-    assert f"directories 5 in {mount}\n" in done.stdout
-    assert done.stdout.endswith(END + "\n")
+    answer = printed(said)
+    assert f"directories 5 in {mount}\n" in answer
+    assert answer.endswith(END + "\n")

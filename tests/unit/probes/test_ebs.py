@@ -1,7 +1,6 @@
 """What NVMe devices say of EBS volumes; what follows from it stands in playbooks/causes/ebs-throttled.yaml."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.root_command import root_ways
 from bot.probes.ebs import PROBE, parse
+from tests.readings.node_tools import printed, tool
 from tests.readings.recorded import CAPTURES, recorded, run, twice
 from tests.unit.causes.builders import found
 
@@ -31,11 +31,9 @@ def test_volumes_that_may_not_be_asked_are_counted(tmp_path: Path) -> None:
         (tmp_path / f"nvme{number}").mkdir()
         (tmp_path / f"nvme{number}" / "model").write_text("Amazon Elastic Block Store              \n")
     page = changed("-- end --", "").text("log", 1).partition("==> /dev/nvme1n1")[0].partition("\n")[2]
-    (tmp_path / "sudo").write_text(f"#!/bin/sh\ncat <<'E'\n{page}E\n")
-    (tmp_path / "sudo").chmod(0o755)
+    tool(tmp_path / "sudo", f"cat <<'E'\n{page}E")
     script = PROBE.commands[0].alternatives[0][2].replace("/sys/class/nvme", str(tmp_path))
-    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
-    said = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=30, check=True, env=path).stdout
+    said = printed(script, tools=tmp_path)
     reading = parse(twice("log", said, said))
     assert (len(reading.volumes), reading.left_out) == (8, 3)
 

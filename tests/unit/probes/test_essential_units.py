@@ -1,6 +1,5 @@
 """essential_units: what the kubelet says while its runtime is silent, and what only holds such words."""
 
-import subprocess
 from datetime import timedelta
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import pytest
 
 from bot.domain.command import Outputs
 from bot.probes.essential_units import PROBE, EssentialUnitsReading, parse
+from tests.readings.node_tools import printed, tool
 from tests.readings.recorded import run
 
 SHOWN = (
@@ -72,15 +72,11 @@ def test_journal_is_asked_only_where_it_may_be_read(tmp_path: Path, readable: bo
         journal.parent.mkdir(parents=True)
         journal.write_text("")
     said = f'{HEAD}"Skipping pod synchronization" err="{PLEG}"'
-    tool = tmp_path / "bin" / "journalctl"
-    tool.parent.mkdir()
-    tool.write_text(f"#!/bin/sh\necho '[1.0] node-7 kubelet[2]: I1122 other'\ncat <<'X'\n{said}\nX\n")
-    tool.chmod(0o755)
+    (tmp_path / "bin").mkdir()
+    tool(tmp_path / "bin" / "journalctl", f"echo '[1.0] node-7 kubelet[2]: I1122 other'\ncat <<'X'\n{said}\nX")
     script = command.argv[2].replace("/run/log/journal", str(tmp_path / "journal"))
     script = script.replace("/var/log/journal", str(tmp_path / "none")).replace("/var/lib/kubelet", str(tmp_path))
-    path = {"PATH": f"{tool.parent}:/usr/bin:/bin"}
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, check=True, env=path)
-    complaints = read(done.stdout.removesuffix("-- end --\n")).complaints
+    complaints = read(printed(script, tools=tmp_path / "bin").removesuffix("-- end --\n")).complaints
     assert [complaint.text.partition("] ")[2] for complaint in complaints] == (
         [said.partition("2337] ")[2]] if readable else []
     )

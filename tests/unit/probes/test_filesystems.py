@@ -1,21 +1,19 @@
 """filesystems: which device a mount is on, as the kernel's log names it; through the fragment, on a made table."""
 
-import os
-import subprocess
 from pathlib import Path
 
 from bot.probes.filesystems import PROBE, FilesystemsReading, parse
+from tests.readings.node_tools import printed, tool
 from tests.readings.recorded import once
 
 
 def look(tmp_path: Path, *rows: str) -> FilesystemsReading:
-    """Read a table of mounts through the fragment."""
+    """Read a table of mounts through the fragment, by the tools that lie beside it before all others."""
     table = tmp_path / "mountinfo"
     table.write_text("".join(f"{row}\n" for row in rows))
     (command,) = PROBE.commands
     script = command.argv[2].replace("/proc/self/mountinfo", str(table))
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, check=True)
-    return parse(once("look", done.stdout))
+    return parse(once("look", printed(script, tools=tmp_path)))
 
 
 def test_btrfs_on_a_mapped_device_has_the_kernels_own_name(tmp_path: Path) -> None:
@@ -37,22 +35,13 @@ def test_btrfs_on_a_mapped_device_has_the_kernels_own_name(tmp_path: Path) -> No
 
 def test_etc_is_on_the_upper_layer_of_the_overlay_that_holds_it(tmp_path: Path) -> None:
     upper = "lowerdir=/etc,upperdir=/tmp,workdir=/tmp/w"
-    table = tmp_path / "mountinfo"
-    table.write_text(
-        "22 1 259:1 / / rw,relatime - ext4 /dev/root rw\n"
-        f"40 22 0:40 / /etc rw,relatime shared:9 - overlay overlay rw,{upper}\n"
-        "41 22 0:41 / /etc/resolv.conf rw - tmpfs tmpfs rw\n"
+    tool(tmp_path / "stat", '[ "$3" = /etc ] && echo overlayfs; [ "$3" = /tmp ] && echo tmpfs; exit 0')
+    found = look(
+        tmp_path,
+        "22 1 259:1 / / rw,relatime - ext4 /dev/root rw",
+        f"40 22 0:40 / /etc rw,relatime shared:9 - overlay overlay rw,{upper}",
+        "41 22 0:41 / /etc/resolv.conf rw - tmpfs tmpfs rw",
     )
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    stat = tools / "stat"
-    stat.write_text('#!/bin/sh\n[ "$3" = /etc ] && echo overlayfs; [ "$3" = /tmp ] && echo tmpfs; exit 0\n')
-    stat.chmod(0o755)
-    (command,) = PROBE.commands
-    script = command.argv[2].replace("/proc/self/mountinfo", str(table))
-    path = {"PATH": f"{tools}:{os.environ['PATH']}"}
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, check=True, env=path)
-    found = parse(once("look", done.stdout))
     assert (found.etc_type, found.forgets_etc) == ("tmpfs", True)
 
 
@@ -99,10 +88,8 @@ def test_only_plain_names_outside_of_pods_are_asked_for_their_room(tmp_path: Pat
     )
     rows += ("/srv/*/$(id) 8:6", "/var/lib/kubelet/pods/1/y 8:7", "/data 8:7")
     table.write_text("".join(f"41 1 {row.split()[1]} / {row.split()[0]} rw - ext4 /dev/x rw\n" for row in rows))
-    (tmp_path / "df").write_text(f'#!/bin/sh\necho "$@" >>{asked}\n')
-    (tmp_path / "df").chmod(0o755)
-    script = PROBE.commands[0].argv[2].replace("/proc/self/mountinfo", str(table))
-    subprocess.run(["sh", "-c", f"PATH={tmp_path}:$PATH; {script}"], capture_output=True, timeout=60, check=True)
+    tool(tmp_path / "df", f'echo "$@" >>{asked}')
+    printed(PROBE.commands[0].argv[2].replace("/proc/self/mountinfo", str(table)), tools=tmp_path)
     places, _, data, _ = asked.read_text().splitlines()
     assert set(places.split()) >= {"-Pk", "/", "/var/lib/kubelet"}
     assert set(data.split()) == {"-Pk", "/srv/data", "/srv/*/$(id)", "/data"}, (

@@ -1,7 +1,6 @@
 """hardware: the fragment on a made tree of files, and answers that are cut or hostile."""
 
 import re
-import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from bot.domain.probe import Snapshot
 from bot.extras.fleet.facts import figures_of
 from bot.probes.hardware import PROBE, HardwareReading, Link, parse
+from tests.readings.node_tools import Way, every_shell, printed
 from tests.readings.recorded import once
 
 FILES = {
@@ -40,7 +40,7 @@ FILES = {
 }
 
 
-def look(root: Path, *shell: str) -> HardwareReading:
+def look(root: Path, shell: Way = ("sh",)) -> HardwareReading:
     """Run the fragment as it is, but for where the files are."""
     for path, text in FILES.items():
         (file := root / path[1:]).parent.mkdir(parents=True, exist_ok=True)
@@ -50,14 +50,12 @@ def look(root: Path, *shell: str) -> HardwareReading:
     (root / "sys/bus/pci/devices/0000:17:00.0/driver").symlink_to(driver)
     (command,) = PROBE.commands
     script = re.sub(r"(?<![\w}])/(?=sys/|proc/)", f"{root}/", command.argv[2])
-    ran = subprocess.run([*shell, "-c", script], capture_output=True, text=True, check=True, timeout=20)
-    assert ran.stderr == ""
-    return parse(once("look", ran.stdout.replace(str(root), "")))
+    return parse(once("look", printed(script, shell).replace(str(root), "")))
 
 
-@pytest.mark.parametrize("shell", [("sh",), ("bash",), ("busybox", "sh")])
-def test_links_settings_memory_and_versions_are_read(tmp_path: Path, shell: tuple[str, ...]) -> None:
-    reading = look(tmp_path, *shell)
+@every_shell
+def test_links_settings_memory_and_versions_are_read(tmp_path: Path, shell: Way) -> None:
+    reading = look(tmp_path, shell)
     assert [(each.name, each.width, each.most_width, each.speed, each.most_speed) for each in reading.links] == [
         ("mlx5_core 0000:17:00.0", 8, 16, 16.0, 16.0)
     ]
@@ -82,7 +80,7 @@ def test_links_settings_memory_and_versions_are_read(tmp_path: Path, shell: tupl
 
 
 def test_secret_among_the_boot_options_is_no_fact(tmp_path: Path) -> None:
-    reading = look(tmp_path, "sh")
+    reading = look(tmp_path)
     facts = figures_of(Snapshot("n", datetime(2026, 11, 1, tzinfo=UTC), timedelta(), {"hardware": reading}))
     assert facts["hardware.settings[boot option mitigations]"] == "off"
     assert facts["hardware.links[mlx5_core 0000:17:00.0].width"] == 8.0

@@ -12,7 +12,7 @@ from bot.probes.formats.kernel_filter import BEFORE, FILTER, GRAVE, LEVELS_END, 
 from bot.probes.formats.kernel_table import own_table
 from bot.probes.kernel_log import PROBE, KernelLogReading, _filter_script, parse
 from tests.contract.level_rows import rows
-from tests.readings.node_tools import AWKS, Way, every_awk, every_shell, filtered
+from tests.readings.node_tools import AWKS, Way, every_awk, every_shell, filtered, tool
 from tests.readings.recorded import once
 
 ORDINARY = {text for asked in rows("ordinary.txt", "healthy") for _, text in asked.machine.facts.log}
@@ -279,8 +279,7 @@ def test_kill_whose_end_was_left_out_is_no_kill_of_the_machines() -> None:
 @every_shell
 @every_awk
 def test_filter_reads_a_log_from_its_first_line_on_and_none_without_lines(awk: Way, shell: Way, tmp_path: Path) -> None:
-    (stub := tmp_path / "awk").write_text(f'#!/bin/sh\necho begun >&2\nexec {shlex.join(awk)} "$@"\n')
-    stub.chmod(0o755)
+    tool(tmp_path / "awk", f'echo begun >&2\nexec {shlex.join(awk)} "$@"')
     first = line(9, r"EXT4-fs error (device sda1): \t100%s  twice  ")
     (tmp_path / "log").write_text(f"{first}\n{line(10, 'zyx: all is well')}\n")
     path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
@@ -300,8 +299,7 @@ def script_where_journals_are(folder: Path) -> str:
 
 def test_journal_is_not_asked_where_there_is_none(tmp_path: Path) -> None:
     (tmp_path / "var").mkdir()
-    (stub := tmp_path / "journalctl").write_text("#!/bin/sh\necho asked\n")
-    stub.chmod(0o755)
+    tool(tmp_path / "journalctl", "echo asked")
     argv = ["sh", "-c", script_where_journals_are(tmp_path), *PROBE.commands[0].argv[3:]]
     path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     assert subprocess.run(argv, env=path, capture_output=True, timeout=30, check=True).stdout == b""
@@ -313,11 +311,9 @@ def test_journal_is_not_asked_where_there_is_none(tmp_path: Path) -> None:
 def test_levels_are_not_waited_for_long(tmp_path: Path, levels_take: int, kinds: tuple[str, ...]) -> None:
     log = [line(1000 + 60 * n, STRANGE.format(n=n)) for n in range(9)]
     (tmp_path / "log").write_text("\n".join(log) + "\n")
-    stub = tmp_path / "journalctl"
     grave = '*--since*|*"-p crit"*) ;;'
     errors = f'*"-p err"*) cat {tmp_path}/log; sleep {levels_take};;'
-    stub.write_text(f'#!/bin/sh\ncase "$*" in {grave} {errors} *) cat {tmp_path}/log;; esac\n')
-    stub.chmod(0o755)
+    tool(tmp_path / "journalctl", f'case "$*" in {grave} {errors} *) cat {tmp_path}/log;; esac')
     (tmp_path / "run" / "0123").mkdir(parents=True)
     waits = "timeout 0.3 " if levels_take else "timeout 20 "
     script = script_where_journals_are(tmp_path).replace("timeout 3 ", waits)

@@ -9,6 +9,7 @@ import pytest
 
 from bot.domain.errors import CannotRead
 from bot.probes.softirq_waits import PROBE, SoftirqWait, SoftirqWaitsReading, parse
+from tests.readings.node_tools import printed, tool
 from tests.readings.recorded import once
 
 SECOND = 1_000_000_000
@@ -70,20 +71,12 @@ def test_what_is_cut_or_no_count_is_unread(text: str) -> None:
 )
 def test_the_words_are_those_of_its_version(tmp_path: Path, version: str, arg: str) -> None:
     """The fragment itself, with a bpftrace that says which program it was given; sudo only runs what it is told to."""
-    tool, sudo = tmp_path / "bpftrace", tmp_path / "sudo"
-    tool.write_text(
-        f'#!/bin/sh\n[ "$1" = --version ] && {{ echo "bpftrace {version}"; exit; }}\nfor w; do :; done; echo "$w"\n'
-    )
-    sudo.write_text('#!/bin/sh\nshift; exec "$@"\n')
-    for program in (tool, sudo):
-        program.chmod(0o755)
-    script = PROBE.commands[0].alternatives[0][2].replace("/usr/bin/bpftrace", str(tool))
-    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, env=environment, timeout=60, check=True)
-    assert done.stdout.startswith(f"tracepoint:irq:softirq_raise /!@raised[cpu,{arg}vec]/")
-    assert any(done.stdout.rstrip("\n") == way[4] for way in PROBE.commands[0].sudo), (
-        "what sudoers allows, word by word"
-    )
+    own = tmp_path / "bpftrace"
+    tool(own, f'[ "$1" = --version ] && {{ echo "bpftrace {version}"; exit; }}\nfor w; do :; done; echo "$w"')
+    tool(tmp_path / "sudo", 'shift; exec "$@"')
+    said = printed(PROBE.commands[0].alternatives[0][2].replace("/usr/bin/bpftrace", str(own)), tools=tmp_path)
+    assert said.startswith(f"tracepoint:irq:softirq_raise /!@raised[cpu,{arg}vec]/")
+    assert said.rstrip("\n") in [way[4] for way in PROBE.commands[0].sudo], "what sudoers allows, word by word"
 
 
 def test_without_bpftrace_it_is_missing(tmp_path: Path) -> None:

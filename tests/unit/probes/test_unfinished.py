@@ -1,6 +1,5 @@
 """What a reboot would cut off: the fragment, run by real shells over invented trees, and what is read of its answer."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.errors import CannotRead
 from bot.probes.unfinished import PROBE, UnfinishedReading, parse
-from tests.readings.node_tools import Way, every_shell
+from tests.readings.node_tools import Way, every_shell, printed
 
 ROOTS = ("/sys/", "/proc/", "/var/lib/dpkg", "/boot")
 
@@ -23,7 +22,7 @@ def program(root: Path, pid: int, *argv: str) -> None:
     write(root, f"proc/{pid}/cmdline", "".join(f"{word}\0" for word in argv))
 
 
-def printed(root: Path, shell: Way) -> str:
+def look(root: Path, shell: Way) -> str:
     return printed_by(PROBE.commands[0], root, shell)
 
 
@@ -31,7 +30,7 @@ def printed_by(command: Command, root: Path, shell: Way) -> str:
     script = command.argv[2]
     for place in ROOTS:
         script = script.replace(place, f"{root}{place}")
-    return subprocess.run([*shell, "-c", script], capture_output=True, text=True, check=True).stdout
+    return printed(script, shell)
 
 
 def read(text: str) -> UnfinishedReading:
@@ -57,7 +56,7 @@ def test_shells_find_what_is_at_work(tmp_path: Path, shell: Way) -> None:
     write(tmp_path, "boot/initrd.img-6.1.0-28", "")
     states = "Package: a\nStatus: install ok installed\n\nPackage: b\nStatus: install ok unpacked\n"
     write(tmp_path, "var/lib/dpkg/status", states)
-    text = printed(tmp_path, shell)
+    text = look(tmp_path, shell)
     assert "geheim" not in text, "arguments stay on the node"
     reading = read(text)
     assert [(each.kind, each.says) for each in reading.found] == [
@@ -76,7 +75,7 @@ def test_shells_find_what_is_at_work(tmp_path: Path, shell: Way) -> None:
 def test_what_a_shell_may_not_read_is_said(tmp_path: Path, shell: Way) -> None:
     write(tmp_path, "proc/spl/kstat/zfs/tank/state", "ONLINE\n")
     write(tmp_path, "var/lib/dpkg/updates/0003", "x")
-    reading = read(printed(tmp_path, shell))
+    reading = read(look(tmp_path, shell))
     assert [each.says for each in reading.found] == ["dpkg was interrupted, or is at work (its journal is not empty)"]
     assert set(reading.not_read) == {
         "which programs of others run (/proc is mounted with hidepid)",

@@ -1,6 +1,5 @@
 """units: services that restart, whoever counts it, and failed units of every type, named as the node names them."""
 
-import subprocess
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,6 +13,7 @@ from bot.domain.root_command import root_ways
 from bot.probes.formats.systemctl import failed_units, shown_units
 from bot.probes.formats.systemd_span import systemd_span
 from bot.probes.units import PROBE, UnitsReading, parse
+from tests.readings.node_tools import printed
 from tests.readings.recorded import CAPTURES, run
 
 UNITS = CAPTURES / "units"
@@ -156,8 +156,7 @@ def test_old_systemd_is_asked_for_the_words(version: str, asked: str) -> None:
     fakes = f"systemctl() {{ printf 'systemd {version}\\n+PAM +AUDIT\\n'; }}; "
     fakes += 'journalctl() { case "$*" in *MESSAGE_ID*) echo "Scheduled restart job: by id";; '
     fakes += '*) echo "noise"; echo "scheduling restart: by words";; esac; }; '
-    done = subprocess.run(["sh", "-c", fakes + said], capture_output=True, text=True, timeout=30, check=True)
-    lines = done.stdout.splitlines()
+    lines = printed(fakes + said).splitlines()
     assert (len(lines), lines[0].endswith(asked), lines[1]) == (2, True, "-- read --")
 
 
