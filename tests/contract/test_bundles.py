@@ -220,38 +220,33 @@ def test_verdict_under_a_mute_is_derived_with_it_wherever_it_is_derived_again(ru
     assert "leaked-memory-cgroups is muted until " in told.text
 
 
-def test_other_playbook_is_said_and_not_called_broken(bundle: Bundle, tmp_path: Path) -> None:
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    (mine / "m.yaml").write_text(
-        "name: node-health\nextends: node-health\ntitle: Mine\nversion: 2\n"
-        "conditions: [{name: c, when: cgroups.dying > 1, says: Some., status: degraded}]\n"
-    )
-    found = verified(BytesIO(raw_of(bundle)), library([mine]))
+@pytest.mark.parametrize(
+    ("file", "text", "says"),
+    [
+        (
+            "m.yaml",
+            "name: node-health\nextends: node-health\ntitle: Mine\nversion: 2\n"
+            "conditions: [{name: c, when: cgroups.dying > 1, says: Some., status: degraded}]\n",
+            "--playbooks DIR",
+        ),
+        (
+            "causes/worn.yaml",
+            "cause: worn\ntitle: Worn\nabout: It is worn.\nlasting_fix: Another.\n"
+            "evidence: [{name: full, when: cgroups.dying > 5, says: Some.}]\n"
+            "otherwise: [{ruled_out: it is not}]\nexamples: [{then: undecided}]\n",
+            "--playbooks DIR",
+        ),
+        ("m.yaml", "name: node-health\ntitle: Of before\nversion: 2\nprobes: [cgroup]\n", "m.yaml:4: unknown probe"),
+    ],
+)
+def test_other_playbook_or_cause_is_said_and_not_called_broken(
+    bundle: Bundle, tmp_path: Path, file: str, text: str, says: str
+) -> None:
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(text)
+    found = verified(BytesIO(raw_of(bundle)), library([tmp_path]))
     assert found.broken == []
-    assert any("--playbooks DIR" in sentence for sentence in found.unproven)
-
-
-def test_site_s_own_cause_that_is_another_now_is_said_too(bundle: Bundle, tmp_path: Path) -> None:
-    causes = tmp_path / "mine" / "causes"
-    causes.mkdir(parents=True)
-    (causes / "worn.yaml").write_text(
-        "cause: worn\ntitle: Worn\nabout: It is worn.\nlasting_fix: Another.\n"
-        "evidence: [{name: full, when: cgroups.dying > 5, says: Some.}]\n"
-        "otherwise: [{ruled_out: it is not}]\nexamples: [{then: undecided}]\n"
-    )
-    found = verified(BytesIO(raw_of(bundle)), library([causes.parent]))
-    assert found.broken == []
-    assert any("--playbooks DIR" in sentence for sentence in found.unproven)
-
-
-def test_playbook_that_cannot_be_used_is_said_with_its_reason(bundle: Bundle, tmp_path: Path) -> None:
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    (mine / "m.yaml").write_text("name: node-health\ntitle: Of before\nversion: 2\nprobes: [cgroup]\n")
-    found = verified(BytesIO(raw_of(bundle)), library([mine]))
-    assert found.broken == []
-    assert any("m.yaml:4: unknown probe" in sentence for sentence in found.unproven), found.unproven
+    assert any(says in sentence for sentence in found.unproven), found.unproven
 
 
 def test_open_and_old_incidents_are_told_as_they_are(tmp_path: Path) -> None:
@@ -284,19 +279,6 @@ def test_head_on_a_card_is_reached_where_it_is_asked_for(tmp_path: Path) -> None
         assert (found.broken, found.notes) == ([], ["as of its last entry, 3, it was proposed, not ended"])
         with pytest.raises(BundleError, match="no head"):
             bundle_of(database, incident_id, NotedHead.of(f"1:{'ab' * 16}"))
-
-
-def test_what_came_after_the_end_is_in_it_with_its_note(tmp_path: Path) -> None:
-    with record_of(tmp_path) as database:
-        incident_id, ledger = ended(database), Ledger(database)
-        judged(database, replace(NODE, name="another"))
-        keep(ledger, incident_id, (AlertCleared("alertmanager", "a"), AlertCleared("alertmanager", "b")))
-        head = ledger.head.now("house").noted
-        judged(database, replace(NODE, name="later"))
-        bundle = bundle_of(database, incident_id)
-    found = looked_at(bundle, head)
-    assert (found.broken, found.unproven) == ([], [])
-    assert bundle.head.house_head.startswith(head)
 
 
 def test_head_that_was_shown_on_the_way_cuts_nothing_off(tmp_path: Path) -> None:

@@ -179,20 +179,13 @@ def test_brake_that_is_pulled_before_the_command_is_sent_stops_it(
     assert stage.find().is_over
 
 
-def test_of_two_who_ask_at_once_one_begins(stage: Stage) -> None:
-    with pytest.raises(NodeBusy):
-        stage.ask(access=Between(stage.access, lambda: stage.ask()))
+@pytest.mark.parametrize("name", ["n0", "alias"])
+def test_of_two_who_ask_at_once_for_a_machine_by_any_of_its_names_one_begins(stage: Stage, name: str) -> None:
+    with pytest.raises(NodeBusy, match=name):
+        stage.ask(access=Between(stage.access, lambda: stage.ask(name)))
     assert stage.kinds() == ["CaptureAsked", "CaptureStarting", "CaptureBegan"], "the second is not on record"
     assert len(stage.machine.runs) == 1
     assert (stage.machine.run is not None, stage.machine.robbed) == (True, 0)
-
-
-def test_one_machine_with_two_names_is_recorded_once(stage: Stage) -> None:
-    with pytest.raises(NodeBusy, match="as alias"):
-        stage.ask(access=Between(stage.access, lambda: stage.ask("alias")))
-    assert len(stage.machine.runs) == 1
-    assert stage.machine.run is not None
-    assert stage.machine.robbed == 0
 
 
 def test_whoever_calls_it_off_too_late_stops_its_recorder(stage: Stage) -> None:
@@ -724,16 +717,6 @@ class Ring:
         return cast("CaptureLookResult", through((watch or self.watch).look_or_give_up(self.stage.known, self.rolling)))
 
 
-def test_seconds_without_samples_are_said_where_held_cores_were_searched(stage: Stage) -> None:
-    ring = Ring(stage)
-    ring.way.perf = "perf lost 56.26%"
-    ring.write(1, of_two_cores(ring.since + 60, 60, 50, range(5, 10)))
-    assert words.lines(ring.look(1, 1))[-2:] == [
-        "Not yet: what the cores did from 00:00:50.000 to 00:00:55.100 UTC: this program has no sample of it.",
-        f"Not yet: {ring.name(1)}: perf lost 56.26%.",
-    ]
-
-
 def test_pause_across_two_segments_is_said_and_one_that_is_unread_is_none(stage: Stage) -> None:
     ring, times = Ring(stage), ((0, 118), (121, 240), (), (360, 480))
     for number, (begins, ends) in enumerate((each or (0, 0) for each in times), 1):
@@ -945,14 +928,6 @@ def test_held_cores_of_a_segment_beyond_those_recorded_are_named(stage: Stage) -
     first, *others = through(watch.look_or_give_up(stage.known, rolling)).rolling.caught
     assert first.sentence.endswith("; held in this segment, too: core 5, 6, 7")
     assert [(each.core, "too" in each.sentence) for each in others] == [(core, False) for core in range(1, 5)]
-
-
-def test_segments_that_the_ring_lost_before_they_were_searched_are_said_until_the_end(stage: Stage) -> None:
-    ring = Ring(stage)  # no look for a time in which the ring is written anew
-    waits = [ring.look(first, last).waits for first, last in ((1, 2), (2, 5), (10, 14), (11, 15))]
-    assert waits[:2] == [(), ()]
-    assert waits[2] == waits[3]
-    assert waits[2] == ("what the cores did from 00:09:59.900 to 00:18:00.000 UTC: this program has no sample of it",)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 import pytest
-from sqlalchemy import delete, text
+from sqlalchemy import delete
 
 from bot.domain.entry import is_author
 from bot.domain.errors import LedgerUnavailable
@@ -45,18 +45,6 @@ def test_head_of_the_report_is_one_that_the_audit_finds(run: CommandLine, tmp_pa
     (head,) = re.findall(r"zombie audit verify --head (\S+)", out)
     assert run("audit", "verify", "--head", head)[0] == 0
     assert run("audit", "verify", "--head", head[:-32] + "0" * 32)[0] == 1
-
-
-@pytest.mark.usefixtures("unexplained")
-def test_changed_record_is_said_in_the_report(run: CommandLine, tmp_path: Path) -> None:
-    with record_of(tmp_path / "state") as database:
-        incident = ended(database)
-        with database.writing() as connection:
-            connection.execute(text("DROP TRIGGER entries_stay_as_they_are"))
-            connection.execute(text("UPDATE entries SET body = replace(body, 'it is drained', 'forged') WHERE seq = 4"))
-    out = run("report", incident, "--markdown")[1]
-    assert "The record does not prove this report: The record is broken" in out
-    assert "--head" not in out
 
 
 @pytest.mark.usefixtures("unexplained")
@@ -107,16 +95,6 @@ def test_playbook_that_changed_since_is_not_evaluated_by(run: CommandLine, tmp_p
     (tmp_path / "mine" / "node-health.yaml").write_text(changed)
     out = run("report", incident, "--markdown", "--playbooks", "mine")[1]
     assert "node-health has changed since" in out
-
-
-@pytest.mark.parametrize("wrong", ["house", "../x"])
-def test_unknown_incident_is_a_sentence_and_no_file(run: CommandLine, tmp_path: Path, wrong: str) -> None:
-    with record_of(tmp_path / "state") as database:
-        ended(database)
-    status, out, err = run("report", wrong)
-    assert (status, out) == (2, "")
-    assert "no incident" in err
-    assert not list(tmp_path.glob("*.html"))
 
 
 @pytest.mark.usefixtures("unexplained")
