@@ -225,15 +225,19 @@ def test_verdict_under_a_mute_is_derived_with_it_wherever_it_is_derived_again(ru
     [
         (
             "m.yaml",
-            "name: node-health\nextends: node-health\ntitle: Mine\nversion: 2\n"
-            "conditions: [{name: c, when: cgroups.dying > 1, says: Some., status: degraded}]\n",
+            (
+                "name: node-health\nextends: node-health\ntitle: Mine\nversion: 2\n"
+                "conditions: [{name: c, when: cgroups.dying > 1, says: Some., status: degraded}]\n"
+            ),
             "--playbooks DIR",
         ),
         (
             "causes/worn.yaml",
-            "cause: worn\ntitle: Worn\nabout: It is worn.\nlasting_fix: Another.\n"
-            "evidence: [{name: full, when: cgroups.dying > 5, says: Some.}]\n"
-            "otherwise: [{ruled_out: it is not}]\nexamples: [{then: undecided}]\n",
+            (
+                "cause: worn\ntitle: Worn\nabout: It is worn.\nlasting_fix: Another.\n"
+                "evidence: [{name: full, when: cgroups.dying > 5, says: Some.}]\n"
+                "otherwise: [{ruled_out: it is not}]\nexamples: [{then: undecided}]\n"
+            ),
             "--playbooks DIR",
         ),
         ("m.yaml", "name: node-health\ntitle: Of before\nversion: 2\nprobes: [cgroup]\n", "m.yaml:4: unknown probe"),
