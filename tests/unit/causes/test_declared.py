@@ -158,30 +158,35 @@ def test_numbers_are_written_as_people_read_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("when", "fault"),
+    [
+        ("contrack.count > 1", '"contrack" is not a probe. Did you mean'),
+        ("conntrack.cnt > 1", 'conntrack has no field "cnt". Did you mean'),
+        ("conntrack.count", "its value is a number; a condition is a yes"),
+        ("log('conntrak')", 'no row of the kernel log tells "conntrak"'),
+        ('log("oom-kill", days=1)', "log takes text, hours=a number"),
+        ('held("ys", 1, 1)', "a core has usr_percent"),
+        ("open('x')", "open cannot be called."),
+        ("count(conntrack.count) > 1", "count takes several, and conntrack"),
+        ('highest(ebs.volumes, "device")', "'device' is no number of a"),
+        ("ebs.volumes[0]", "ebs.volumes[0] is not allowed"),
+        ("(lambda: 1)()", "lambda: 1 cannot be called."),
+        ("conntrack.__class__", 'conntrack has no field "__class__"'),
+    ],
+)
+def test_slip_in_a_condition_is_told_with_its_line(tmp_path: Path, when: str, fault: str) -> None:
+    with pytest.raises(PlaybookError) as refused:
+        cause(tmp_path, f"evidence:\n  - says: so\n    when: >-\n      {when}\n")
+    assert f"worn.yaml:7: when: {fault}" in str(refused.value)
+
+
+@pytest.mark.parametrize(
     ("text", "fault"),
     [
         ("evidence:\n  - {says: it is so}\n", "6: it uses no reading, so it is seen always or never"),
-        ("evidence:\n  - {says: so, when: contrack.count > 1}\n", '6: when: "contrack" is not a probe. Did you mean'),
-        ("evidence:\n  - {says: so, when: conntrack.cnt > 1}\n", '6: when: conntrack has no field "cnt". Did you mean'),
-        ("evidence:\n  - {says: so, when: conntrack.count}\n", "6: when: its value is a number; a condition is a yes"),
         ("evidence:\n  - {says: '{conntrack.count:kg}'}\n", '6: says: there is no format "kg"'),
         ("evidence:\n  - {says: '{conntrack.loaded}'}\n", "6: says: conntrack.loaded is a yes or no, which cannot be"),
         ("evidence:\n  - {says: 'a \\\\ {conntrack.count}'}\n", "6: says: a sentence has no backslash"),
-        ("evidence:\n  - {says: so, when: log('conntrak')}\n", '6: when: no row of the kernel log tells "conntrak"'),
-        ("evidence:\n  - {says: so, when: 'log(\"oom-kill\", days=1)'}\n", "6: when: log takes text, hours=a number"),
-        ("evidence:\n  - {says: so, when: 'held(\"ys\", 1, 1)'}\n", "6: when: a core has usr_percent"),
-        ("evidence:\n  - {says: so, when: open('x')}\n", "6: when: open cannot be called."),
-        (
-            "evidence:\n  - {says: so, when: count(conntrack.count) > 1}\n",
-            "6: when: count takes several, and conntrack",
-        ),
-        (
-            "evidence:\n  - {says: so, when: 'highest(ebs.volumes, \"device\")'}\n",
-            "6: when: 'device' is no number of a",
-        ),
-        ("evidence:\n  - {says: so, when: 'ebs.volumes[0]'}\n", "6: when: ebs.volumes[0] is not allowed"),
-        ("evidence:\n  - {says: so, when: '(lambda: 1)()'}\n", "6: when: lambda: 1 cannot be called."),
-        ("evidence:\n  - {says: so, when: conntrack.__class__}\n", '6: when: conntrack has no field "__class__"'),
         ("evidence:\n  - {says: so, each: ebs.volumes}\n", "6: each: not an expression"),
         (
             "evidence:\n  - {says: so, each: x in conntrack.count}\n",

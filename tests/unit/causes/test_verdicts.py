@@ -52,85 +52,68 @@ def verdict(*readings: Any, playbook: str = "node-health") -> Verdict:
 @pytest.mark.parametrize(
     ("readings", "told"),
     [
-        ((), ("healthy", None, None, [])),
-        (GPU, ("healthy", None, None, [])),
-        ((*HIDDEN, *WALKED, RESETS), ("critical", "leaked-memory-cgroups", "confirmed", ["disable_unit", "reboot"])),
-        ((*HIDDEN, *WALKED), ("critical", "leaked-memory-cgroups", "likely", ["disable_unit", "reboot"])),
-        ((*HIDDEN, *WALKED, NEW), ("degraded", "leaked-memory-cgroups", "confirmed", ["disable_unit"])),
-        (HIDDEN, ("degraded", "leaked-memory-cgroups", "confirmed", ["disable_unit"])),
-        ((DYING,), ("degraded", "leaked-memory-cgroups", "possible", [])),
-        ((DYING, *WALKED), ("critical", "leaked-memory-cgroups", "likely", [])),
+        ((), "healthy - -"),
+        (GPU, "healthy - -"),
+        ((*HIDDEN, *WALKED, RESETS), "critical leaked-memory-cgroups confirmed disable_unit reboot"),
+        ((*HIDDEN, *WALKED), "critical leaked-memory-cgroups likely disable_unit reboot"),
+        ((*HIDDEN, *WALKED, NEW), "degraded leaked-memory-cgroups confirmed disable_unit"),
+        (HIDDEN, "degraded leaked-memory-cgroups confirmed disable_unit"),
+        ((DYING,), "degraded leaked-memory-cgroups possible"),
+        ((DYING, *WALKED), "critical leaked-memory-cgroups likely"),
         # the loop feeds the leak, and the failed unit has nothing to do with it
         (
             (DYING, b.units(b.between_tries(), *BACKUP.services, failed_units=BACKUP.failed_units)),
-            ("degraded", "leaked-memory-cgroups", "confirmed", ["disable_unit"]),
+            "degraded leaked-memory-cgroups confirmed disable_unit",
         ),
         # the mechanism before a symptom, however sure
-        ((DYING, BACKUP), ("degraded", "leaked-memory-cgroups", "possible", [])),
-        ((BACKUP,), ("degraded", "failed-units", "confirmed", [])),
-        ((b.units(b.between_tries()),), ("degraded", "crash-looping-unit", "confirmed", ["disable_unit"])),
-        (
-            (b.cpu({3: DROWNING}), ONE_CORE, b.softirq(dropped=400, core=3)),
-            ("critical", "irq-affinity", "confirmed", []),
-        ),
-        (
-            (b.cpu(dict.fromkeys(range(6), DROWNING)), b.softirq(dropped=400)),
-            ("critical", "softirq-storm", "confirmed", []),
-        ),
-        (
-            (b.nic(later={"bw_in_allowance_exceeded": 9300}),),
-            ("degraded", "instance-allowance-exceeded", "confirmed", []),
-        ),
+        ((DYING, BACKUP), "degraded leaked-memory-cgroups possible"),
+        ((BACKUP,), "degraded failed-units confirmed"),
+        ((b.units(b.between_tries()),), "degraded crash-looping-unit confirmed disable_unit"),
+        ((b.cpu({3: DROWNING}), ONE_CORE, b.softirq(dropped=400, core=3)), "critical irq-affinity confirmed"),
+        ((b.cpu(dict.fromkeys(range(6), DROWNING)), b.softirq(dropped=400)), "critical softirq-storm confirmed"),
+        ((b.nic(later={"bw_in_allowance_exceeded": 9300}),), "degraded instance-allowance-exceeded confirmed"),
         # what made the resets comes before them
-        (
-            (b.log(b.event("soft-lockup", ago=timedelta(hours=1)), *b.starved()),),
-            ("degraded", "lockup", "confirmed", []),
-        ),
+        ((b.log(b.event("soft-lockup", ago=timedelta(hours=1)), *b.starved()),), "degraded lockup confirmed"),
         (
             (RESETS, b.memory(available=15 * b.GIB, rises={"allocstall_normal": 40})),
-            ("degraded", "memory-reclaim", "confirmed", []),
+            "degraded memory-reclaim confirmed",
         ),
-        (
-            (b.log(b.event("hung-task", ago=timedelta(minutes=9)), *b.starved()),),
-            ("degraded", "io-stall", "confirmed", []),
-        ),
+        ((b.log(b.event("hung-task", ago=timedelta(minutes=9)), *b.starved()),), "degraded io-stall confirmed"),
         # resets that nothing explains are a symptom without a cause
-        ((RESETS,), ("degraded", None, "likely", [])),
-        ((b.log(*b.starved(None)),), ("degraded", None, "likely", [])),
-        ((b.log(b.event("kernel-bug")),), ("degraded", None, "possible", [])),
-        ((b.log(b.event("kernel-bug", ago=None)),), ("degraded", None, "possible", [])),
-        ((b.log(b.event("kernel-bug", ago=timedelta(days=2))),), ("healthy", None, None, [])),
-        ((b.log(b.event("workqueue-stall")),), ("degraded", None, "possible", [])),
-        ((b.log(b.event("workqueue-stall", ago=timedelta(hours=2))),), ("healthy", None, None, [])),
-        ((b.nic(later={"total_resets": 3}),), ("degraded", None, "likely", [])),
-        ((b.log(b.event("nic-keepalive")),), ("degraded", "nic-device-fault", "confirmed", [])),
+        ((RESETS,), "degraded - likely"),
+        ((b.log(*b.starved(None)),), "degraded - likely"),
+        ((b.log(b.event("kernel-bug")),), "degraded - possible"),
+        ((b.log(b.event("kernel-bug", ago=None)),), "degraded - possible"),
+        ((b.log(b.event("kernel-bug", ago=timedelta(days=2))),), "healthy - -"),
+        ((b.log(b.event("workqueue-stall")),), "degraded - possible"),
+        ((b.log(b.event("workqueue-stall", ago=timedelta(hours=2))),), "healthy - -"),
+        ((b.nic(later={"total_resets": 3}),), "degraded - likely"),
+        ((b.log(b.event("nic-keepalive")),), "degraded nic-device-fault confirmed"),
         (
             (b.log(b.event("nic-stalled"), b.event("nic-reset")),),  # an old driver, which tells no reason
-            ("degraded", "nic-device-fault", "possible", []),
+            "degraded nic-device-fault possible",
         ),
         (
             (b.log(b.event("soft-lockup", ago=timedelta(minutes=8)), b.event("soft-lockup")),),
-            ("critical", "lockup", "confirmed", ["reboot"]),
+            "critical lockup confirmed reboot",
         ),
-        ((b.unread("cgroups"),), ("unknown", None, None, [])),
-        ((b.unread("cpu"),), ("unknown", None, None, [])),
-        ((b.unread("nic"), b.unread("containers")), ("healthy", None, None, [])),
-        ((b.unread("kernel_log"),), ("unknown", None, None, [])),
-        ((b.unread("units"),), ("unknown", None, None, [])),
+        ((b.unread("cgroups"),), "unknown - -"),
+        ((b.unread("cpu"),), "unknown - -"),
+        ((b.unread("nic"), b.unread("containers")), "healthy - -"),
+        ((b.unread("kernel_log"),), "unknown - -"),
+        ((b.unread("units"),), "unknown - -"),
         # a failed unit is less grave than what the unread cgroups decide
-        ((b.unread("cgroups"), *WALKED, BACKUP), ("unknown", None, None, [])),
-        ((b.unread("cgroups"), *WALKED), ("unknown", None, None, [])),
-        ((b.unread("cpu"), *HIDDEN), ("unknown", None, None, [])),
-        (
-            (b.unread("cpu"), *HIDDEN, b.memory_gone()),
-            ("critical", "leaked-memory-cgroups", "confirmed", ["disable_unit", "reboot"]),
-        ),
-        ((b.unread("interrupts"), b.cpu({3: DROWNING})), ("unknown", None, None, [])),
+        ((b.unread("cgroups"), *WALKED, BACKUP), "unknown - -"),
+        ((b.unread("cgroups"), *WALKED), "unknown - -"),
+        ((b.unread("cpu"), *HIDDEN), "unknown - -"),
+        ((b.unread("cpu"), *HIDDEN, b.memory_gone()), "critical leaked-memory-cgroups confirmed disable_unit reboot"),
+        ((b.unread("interrupts"), b.cpu({3: DROWNING})), "unknown - -"),
     ],
 )
-def test_node_health(readings: tuple[Any, ...], told: tuple[str, str | None, str | None, list[str]]) -> None:
+def test_node_health(readings: tuple[Any, ...], told: str) -> None:
     said = verdict(*readings)
-    assert (said.status, said.cause, said.confidence, [step.action for step in said.remedy]) == told
+    steps = (step.action for step in said.remedy)
+    assert " ".join([said.status, said.cause or "-", said.confidence or "-", *steps]) == told
     assert said.summary
 
 

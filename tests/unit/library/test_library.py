@@ -57,6 +57,9 @@ def test_unknown_name_lists_near_ones(tmp_path: Path) -> None:
         library.get("\x1b[31m")
 
 
+MANY, SHORT = f"{LEAK}.thresholds.many", "18: when of memory-short"
+
+
 def edited(*changes: tuple[str, str]) -> str:
     text = WHOLE
     for before, after in changes:
@@ -77,74 +80,25 @@ def edited(*changes: tuple[str, str]) -> str:
         (("[cpu, cgroups]", "[cpu, units]"), '6: unknown probe "units" in must_read (it has to be among probes).'),
         (("  lockup:\n", "  lokup:\n"), '14: unknown cause "lokup" in causes. Did you mean lockup?'),
         (("kernel_log, reclaim", "reclaim"), "14: lockup needs kernel_log: add it to probes, or leave the cause out"),
-        (
-            ("      held: {value: 92.5", "      hold: {value: 92.5"),
-            '13: unknown threshold "hold" in leaked-memory-cgroups. ',
-        ),
-        (
-            ("      many: {value: 1000, reason: a fresh boot has about 17}\n", ""),
-            "8: leaked-memory-cgroups lacks thresholds: many",
-        ),
-        (
-            (", reason: a fresh boot has about 17", ""),
-            '12: causes.leaked-memory-cgroups.thresholds.many lacks "reason": why this number',
-        ),
-        (("value: 1000", "value: true"), "12: causes.leaked-memory-cgroups.thresholds.many.value should be a number"),
-        (("value: 1000", "value: many"), "12: causes.leaked-memory-cgroups.thresholds.many.value should be a number"),
-        (
-            ("value: 1000", 'value: "1000"'),
-            "12: causes.leaked-memory-cgroups.thresholds.many.value should be a number, without quotes: 1000",
-        ),
-        (
-            ("value: 1000", "value: 30m"),
-            '12: causes.leaked-memory-cgroups.thresholds.many.value should be a number alone, not "30m"; its name',
-        ),
+        (("      held: {value: 92.5", "      hold: {value: 92.5"), f'13: unknown threshold "hold" in {LEAK}. '),
+        (("      many: {value: 1000, reason: a fresh boot has about 17}\n", ""), f"8: {LEAK} lacks thresholds: many"),
+        ((", reason: a fresh boot has about 17", ""), f'12: causes.{MANY} lacks "reason": why this number'),
         (
             ("{value: 1000, reason: a fresh boot has about 17}", "1000"),
-            "12: causes.leaked-memory-cgroups.thresholds.many should be a table: {value: 1000, reason: …}",
+            f"12: causes.{MANY} should be a table: {{value: ",
         ),
-        (("value: 1000", "value: -1"), "12: many of leaked-memory-cgroups is -1; no threshold is below 0"),
+        (("value: 1000", "value: true"), f"12: causes.{MANY}.value should be a number"),
+        (("value: 1000", "value: many"), f"12: causes.{MANY}.value should be a number"),
+        (("value: 1000", "value: .nan"), f"12: causes.{MANY}.value should be a number"),
+        (("value: 1000", 'value: "1000"'), f"12: causes.{MANY}.value should be a number, without quotes: 1000"),
+        (("value: 1000", "value: 30m"), f'12: causes.{MANY}.value should be a number alone, not "30m"; its name'),
+        (("value: 1000", "value: -1"), f"12: many of {LEAK} is -1; no threshold is below 0"),
         (("version: 3", "version: 3.0"), "3: version should be a whole number: 3"),
         (("says: Memory is short.", "<<: {a: b}"), "19: merge keys (<<) are not supported"),
         (("    remedy: [reboot]\n", "    remedy: reboot\n"), "15: causes.lockup.remedy should be a list: [reboot]"),
-        (("value: 1000", "value: .nan"), "12: causes.leaked-memory-cgroups.thresholds.many.value should be a number"),
-        (
-            ("[disable_unit,", "[disable_units,"),
-            '9: remedy of leaked-memory-cgroups: "disable_units" is not an action. Did you mean',
-        ),
-        (
-            ("[disable_unit, reboot]", "[reboot, disable_unit]"),
-            "9: remedy of leaked-memory-cgroups: disable_unit comes before reboot",
-        ),
-        (
-            ("[disable_unit, reboot]", "[reboot]"),
-            "9: remedy of leaked-memory-cgroups: a reboot needs disable_unit or mask_unit",
-        ),
-        (("[disable_unit, reboot]", "[drop_caches, reboot]"), "9: remedy of leaked-memory-cgroups: a reboot needs"),
-        (
-            ("[disable_unit, reboot]", "[disable_unit, reboot, reboot]"),
-            "9: remedy of leaked-memory-cgroups: an action is named",
-        ),
-        (
-            ("[disable_unit, reboot]", "[disable_unit, reboot, drain]"),
-            "9: remedy of leaked-memory-cgroups: drain comes before",
-        ),
-        (
-            ("[disable_unit, reboot]", "[uncordon, disable_unit]"),
-            "9: remedy of leaked-memory-cgroups: uncordon comes last",
-        ),
-        (
-            ("when: reclaim.memory", "when: reclaim.memry"),
-            '18: when of memory-short: reclaim has no field "memry_full_avg10". Did',
-        ),
-        (
-            ("when: reclaim.memory_full_avg10", "when: units.failed_count"),
-            "18: when of memory-short: units is not read",
-        ),
-        (
-            ("> 10 and", "> 10 &&"),
-            "18: when of memory-short: not an expression at character 33: invalid syntax; write and",
-        ),
+        (("reclaim.memory", "reclaim.memry"), f'{SHORT}: reclaim has no field "memry_full_avg10". Did'),
+        (("when: reclaim.memory_full_avg10", "when: units.failed_count"), f"{SHORT}: units is not read"),
+        (("> 10 and", "> 10 &&"), f"{SHORT}: not an expression at character 33: invalid syntax; write and"),
         (("status: degraded", "status: degrated"), '20: conditions[0].status is "degrated". Did you mean degraded?'),
         (("status: degraded", "cause: my-own"), "20: memory-short has a cause and no status; add status: degraded"),
         (("status: degraded", "confidence: likely"), "20: memory-short has a confidence and no status"),
@@ -171,6 +125,23 @@ def test_fault_is_told_with_its_line_and_what_would_be_right(
 ) -> None:
     said = refusal(tmp_path, edited(change)).splitlines()
     assert any(line.startswith(f"book.yaml:{says}") for line in said), said
+
+
+@pytest.mark.parametrize(
+    ("remedy", "says"),
+    [
+        ("disable_units, reboot", '"disable_units" is not an action. Did you mean'),
+        ("reboot, disable_unit", "disable_unit comes before reboot"),
+        ("reboot", "a reboot needs disable_unit or mask_unit"),
+        ("drop_caches, reboot", "a reboot needs"),
+        ("disable_unit, reboot, reboot", "an action is named"),
+        ("disable_unit, reboot, drain", "drain comes before"),
+        ("uncordon, disable_unit", "uncordon comes last"),
+    ],
+)
+def test_remedy_that_could_not_help_is_told(tmp_path: Path, remedy: str, says: str) -> None:
+    said = refusal(tmp_path, edited(("[disable_unit, reboot]", f"[{remedy}]"))).splitlines()
+    assert any(line.startswith(f"book.yaml:9: remedy of {LEAK}: {says}") for line in said), said
 
 
 def test_every_fault_of_a_file_is_told_at_once(tmp_path: Path) -> None:

@@ -140,9 +140,9 @@ def test_hostile_file_name_makes_it_unread(root: Path, shell: Way) -> None:
 def test_folder_that_cannot_be_read_is_no_empty_one(root: Path, shell: Way) -> None:
     folder = root / "etc/systemd/system/multi-user.target.wants"
     folder.chmod(0)
-    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+    nobody: Way = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups") if os.geteuid() == 0 else ()
     root.chmod(0o755)
-    done = ask(Path(), [*nobody, *shell], root)  # from within: pytest's own folders are closed to others
+    done = ask(Path(), (*nobody, *shell), root)  # from within: pytest's own folders are closed to others
     folder.chmod(0o755)
     assert done.returncode == 1
     assert "not readable" in done.stderr
