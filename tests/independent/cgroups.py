@@ -1,4 +1,4 @@
-"""What cases have in common: cores that are held, queues that starve, an agent that loops, processes killed."""
+"""What cases have in common: cores that are held, queues that starve, an agent that loops, processes killed, bonds."""
 
 from __future__ import annotations
 
@@ -118,3 +118,28 @@ def four_gpus(machine: Machine, **said: Any) -> Machine:
 def eight_gpus(machine: Machine, **said: Any) -> Machine:
     """Put GPUs on the buses 10 to 40 and 90 to c0."""
     return machine.gpus(*(f"0000:{bus}0:00.0" for bus in "12349abc"), **said)
+
+
+def bonded(machine: Machine, ports: str, later: str = "", **more: Any) -> Machine:
+    """Give it a bond, at both looks: each port's name, state and how often it failed, `eno1 up 0, eno2 down 1`.
+
+    Shape: a port is `off` where nobody wants it, and `lost` where it has no carrier and nobody watches. `groups` are
+    the ports' aggregators, a digit each.
+    """
+    return machine.bond(_bond(ports, **more), _bond(later, **more) if later else None)
+
+
+def _bond(ports: str, name: str = "bond0", groups: str = "", flags: str = "0x1403", polls: int = 100) -> str:
+    told = [(port, state, int(failures)) for port, state, failures in (each.split() for each in ports.split(", "))]
+    mode = "IEEE 802.3ad Dynamic link aggregation" if groups else "fault-tolerance (active-backup)"
+    whole = "up" if any(state == "up" for _, state, _ in told) else "down"
+    text = f"-- bond {name} flags {flags} --\nBonding Mode: {mode}\nMII Status: {whole}\n"
+    text += f"MII Polling Interval (ms): {polls}\n"
+    for at, (port, state, failures) in enumerate(told):
+        text += f"Slave Interface: {port}\nMII Status: {'up' if state in ('up', 'lost') else 'down'}\n"
+        text += f"Link Failure Count: {failures}\n" + (f"Aggregator ID: {groups[at]}\n" if groups else "")
+    for port, state, failures in told:
+        carrier = {"up": "1", "off": "?"}.get(state, "0")
+        seen = f"flags {'0x1802' if state == 'off' else '0x1803'} carrier {carrier}"
+        text += f"port {port} {seen} ups {failures + (state in ('up', 'lost'))}\n"
+    return text

@@ -36,13 +36,3 @@ class Label:
     def name(self) -> str:
         """Its name in a list of tests."""
         return f"{self.about}: {self.title}"
-
-
-def sick(about: str, title: str, machine: Machine, why: str = "", *plan: str, also: tuple[str, ...] = ()) -> Label:
-    """Return a case in which the cause is what ails the machine."""
-    return Label(about, title, machine, (about, *also), why, frozenset(plan))
-
-
-def near(about: str, title: str, machine: Machine, why: str = "", *causes: str, plan: tuple[str, ...] = ()) -> Label:
-    """Return a case that only looks like the cause; `causes` name what it is in truth."""
-    return Label(about, title, machine, causes, why, frozenset(plan))
