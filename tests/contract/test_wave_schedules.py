@@ -27,10 +27,11 @@ ALONE: dict[str, Any] = {"members": 3, "programs": 1, "deadly": 0.0}
 pytestmark = pytest.mark.slow
 
 
-def test_whatever_happens_no_node_is_acted_on_twice_or_out_of_turn() -> None:
+@pytest.mark.parametrize("waves", [WAVES, pytest.param(max(40, 4 * WAVES), marks=pytest.mark.long)])
+def test_whatever_happens_no_node_is_acted_on_twice_or_out_of_turn(waves: int) -> None:
     ends: Counter[str] = Counter()
     with database_in_memory() as database:
-        for seed in range(WAVES):
+        for seed in range(waves):
             over = played_wave(database, seed)
             assert not (faults := list(over.faults())), faults
             ends[over.wave.state] += 1

@@ -42,7 +42,7 @@ from bot.response.incident_record import IncidentRecord
 from tests.directories import Always
 from tests.nodes.at_rest import nothing_at_work
 from tests.nodes.cluster_server import ClusterServer, NearApi
-from tests.record.ledgers import ledger_in
+from tests.schedules.drawn import database_in_memory
 from tests.schedules.whole_look import WholeLook
 
 BEGAN_AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
@@ -222,14 +222,13 @@ class DrainStage:
         """The one that carries it on where the test names none."""
         return self.runner()
 
-    async def run(
-        self, runner: Remediation | None = None, until: Callable[[Incident], bool] = lambda one: False
-    ) -> Incident:
+    async def run(self, runner: Remediation | None = None, until: Callable[[Incident], bool] | None = None) -> Incident:
         """Carry it on by one runner, until it has ended or something is so."""
         for _ in range(2000):
             again = await (runner or self.program).advance("one")
-            incident = await self.told()
-            if again is None or until(incident):
+            if again is None:
+                return await self.told()
+            if until is not None and until(incident := await self.told()):
                 return incident
             self.since["began"] += again.after
         raise AssertionError(f"it never ends: {await self.kinds()}")
@@ -256,7 +255,7 @@ async def drain_stage(folder: Path) -> AsyncIterator[DrainStage]:
     node = DemoNode(NAME, machine.in_cluster, lambda: seconds() >= machine.ready_at)
     cluster = Cluster.of([node], [], seconds)
     kubeconfig = folder / "kubeconfig"
-    with ledger_in(folder) as database:
+    with database_in_memory() as database:
         ledger = Ledger(database, lambda: BEGAN_AT + since["began"])
         async with ClusterServer.running(cluster) as server:
             kubeconfig.write_text(server.kubeconfig("prod"))

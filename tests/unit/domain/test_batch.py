@@ -178,19 +178,42 @@ def test_command_that_no_shell_can_be_told_is_refused(text: str) -> None:
 # --- the script itself, in a real shell
 
 
-def run_script(script: str, shell: list[str]) -> bytes:
-    launched = [*shell, "-c", f's=$(head -c {len(script.encode())}) && eval "$s"']
+@contextmanager
+def running(launched: list[str], script: str, session: bool = True) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Run a script until its input is closed; yields its input and its output."""
     with subprocess.Popen(
-        launched, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-    ) as running:
-        assert running.stdin is not None
-        assert running.stdout is not None
-        running.stdin.write(script.encode())
-        running.stdin.flush()
-        said = running.stdout.read()
-        running.stdin.close()
-        running.wait(timeout=10)
-        return said
+        launched,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=session,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(script.encode())
+        process.stdin.flush()
+        yield process.stdin, process.stdout
+        process.stdin.close()
+        process.wait(timeout=30)
+
+
+def launched(script: str) -> list[str]:
+    """Return how a node is told to run it."""
+    return ["/bin/sh", "-c", launch_command(script)]
+
+
+def run_script(script: str, shell: list[str]) -> bytes:
+    told = f's=$(head -c {len(script.encode())}) && eval "$s"'
+    with running([*shell, "-c", told], script) as (_, says):
+        return says.read()
+
+
+def before(asked: Batch, said: bytes) -> FrameDecoder:
+    """Hold what it said to the answers of `before` alone."""
+    unframer = FrameDecoder(asked, NONCE)
+    runs = [run for line in said.split(b"\n") for run in unframer.feed(line.decode())]
+    assert [run.stdout for run in runs] == ["before\n"]
+    return unframer
 
 
 def answers(asked: Batch, said: bytes) -> dict[tuple[str, int], Completed]:
@@ -332,7 +355,7 @@ def test_files_of_several_questions_are_read_at_once_and_answered_one_by_one(she
         for name, files in paths.items()
     ]
     asked[-1] = ("p-twice", replace(asked[-1][1], looks=SampleTimes.TWICE))
-    asked.insert(1, ("p", Command("other", ("tail", "-v", "-n", "+1", "/etc/passwd"))))
+    asked.insert(1, ("p", Command("other", ("tail", "-v", "-n", "+1", "/etc/os-release"))))
     each, at_once = (Batch.of(asked, Sampling(1), together) for together in (False, True))
     assert each.script(NONCE).count("_alone q") == 7
     assert at_once.script(NONCE).count("|| run q") == 3, "what somebody else may write is read alone"
@@ -356,7 +379,7 @@ def test_files_that_were_not_read_to_the_end_have_no_answer() -> None:
     assert runs["a", 0].took == timedelta(seconds=0.25)
 
 
-def running(word: str) -> list[str]:
+def still_running(word: str) -> list[str]:
     listed = subprocess.run(["ps", "-eo", "pid,stat,args"], capture_output=True, text=True, check=True).stdout
     return [line for line in listed.splitlines() if word in line and line.split()[1][0] != "Z"]
 
@@ -385,7 +408,7 @@ def test_nothing_of_commands_that_share_a_shell_is_left(shell: list[str]) -> Non
     assert (runs["next", 0].stdout, runs["leaves", 0].stdout) == ("next\n", "left\n")
     assert runs["apart", 0].stdout == "apart\n"
     assert runs["after", 0].stdout == "0\n", "it was ended with its command, not with the batch"
-    assert running(sleeps) == running(sleeps_apart) == []
+    assert still_running(sleeps) == still_running(sleeps_apart) == []
 
 
 @pytest.mark.slow
@@ -436,30 +459,17 @@ def test_script_ends_itself_when_its_life_is_over_and_sends_what_it_has(together
         together,
     )
     said = run_script(asked.script(NONCE, lifetime=timedelta(seconds=0.5)), ["/bin/sh"])
-    unframer = FrameDecoder(asked, NONCE)
-    runs = [run for line in said.split(b"\n") for run in unframer.feed(line.decode())]
-    assert [run.stdout for run in runs] == ["before\n"]
-    assert not unframer.finished
+    assert not before(asked, said).finished
 
 
 @contextmanager
-def asked_when(ready: Callable[[], bool], script: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Run a script, and ask it for what it has as soon as it is ready; yields its input and its output."""
-    with subprocess.Popen(
-        ["/bin/sh", "-c", launch_command(script)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as running:
-        assert running.stdin is not None
-        assert running.stdout is not None
-        running.stdin.write(script.encode())
-        running.stdin.flush()
+def asked_when(ready: Callable[[], bool], script: str) -> Iterator[IO[bytes]]:
+    """Run a script, and ask it for what it has as soon as it is ready; yields its output."""
+    with running(launched(script), script) as (ask, says):
         until(ready)
-        running.stdin.write(b"\n")
-        running.stdin.flush()
-        yield running.stdin, running.stdout
+        ask.write(b"\n")
+        ask.flush()
+        yield says
 
 
 @pytest.mark.parametrize("together", [False, True])
@@ -469,12 +479,9 @@ def test_script_that_is_asked_for_what_it_has_sends_it_and_ends(tmp_path: Path, 
     commands = Command("before", ("echo", "before")), Command("hangs", hangs, limit=timedelta(minutes=1))
     asked = Batch.of([("p", command) for command in commands], Sampling(1), together)
     script, began = asked.script(NONCE), time.monotonic()
-    with asked_when(marker.exists, script) as (ask, says):
+    with asked_when(marker.exists, script) as says:
         said = says.read()
-        ask.close()
-    unframer = FrameDecoder(asked, NONCE)
-    runs = [run for line in said.split(b"\n") for run in unframer.feed(line.decode())]
-    assert [run.stdout for run in runs] == ["before\n"]
+    before(asked, said)
     assert time.monotonic() - began < 30
 
 
@@ -482,16 +489,15 @@ def test_what_a_look_answered_is_sent_though_a_process_of_it_cannot_be_killed(tm
     """As one in state D; here it left the session, which is all that is swept."""
     marker, much = tmp_path / "marker", ("sh", "-c", "i=0; while [ $i -lt 4000 ]; do i=$((i+1)); echo much; done")
     hangs = ("sh", "-c", f"setsid sleep 15 & echo >{marker}; sleep 60")
-    before, long = Command("before", ("echo", "before")), timedelta(minutes=1)
-    commands = before, Command("much", much), Command("hangs", hangs, limit=long)
+    first, long = Command("before", ("echo", "before")), timedelta(minutes=1)
+    commands = first, Command("much", much), Command("hangs", hangs, limit=long)
     asked = Batch.of([("p", command) for command in commands], Sampling(1), together=True)
     script, unframer = asked.script(NONCE), FrameDecoder(asked, NONCE)
     began, runs = time.monotonic(), list[Completed]()
-    with asked_when(marker.exists, script) as (ask, says):
+    with asked_when(marker.exists, script) as says:
         while not runs and (line := says.readline()):
             runs += unframer.feed(line.decode().rstrip("\n"))
         took = time.monotonic() - began
-        ask.close()
     assert runs[0].stdout == "before\n"
     assert took < 14
 

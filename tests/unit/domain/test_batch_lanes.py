@@ -2,7 +2,6 @@
 
 import itertools
 import re
-import subprocess
 import time
 from dataclasses import replace
 from datetime import timedelta
@@ -12,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from bot.demo.wire import sign
-from bot.domain.batch import Batch, FrameDecoder, Sampling, launch_command
+from bot.domain.batch import Batch, FrameDecoder, Sampling
 from bot.domain.batch_lanes import SIGN_SECONDS
 from bot.domain.command import Command, Outputs, SampleTimes
-from tests.unit.domain.test_batch import NONCE, answers, run_script
+from tests.unit.domain.test_batch import NONCE, answers, launched, run_script, running
 from tests.waiting import until
 
 
@@ -68,17 +67,10 @@ def test_lanes_that_hang_hold_nobody_up() -> None:
     asked = Batch.of([hanging, *others, *more, ("p", Command("quick", ("echo",), lane="f"))], Sampling(1))
     unframer = FrameDecoder(asked, NONCE)
     heard: list[tuple[str, int]] = []
-    launched = ["/bin/sh", "-c", launch_command(script := asked.script(NONCE, lifetime=timedelta(seconds=40)))]
-    with subprocess.Popen(
-        launched, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
-    ) as running:
-        assert running.stdin is not None
-        assert running.stdout is not None
-        running.stdin.write(script.encode())
-        running.stdin.flush()
-        while len(heard) < 5 and (line := running.stdout.readline()):
+    script = asked.script(NONCE, lifetime=timedelta(seconds=40))
+    with running(launched(script), script) as (_, says):
+        while len(heard) < 5 and (line := says.readline()):
             heard += [(run.name, run.look) for run in unframer.feed(line.decode().rstrip("\n"))]
-        running.stdin.close()
     assert sorted(heard) == [("quick", 0), ("quick d", 0), ("quick d", 1), ("quick e", 0), ("quick e", 1)]
 
 
@@ -117,18 +109,11 @@ def test_node_says_that_it_is_at_work_while_it_is() -> None:
     works = [("p", Command(str(at), ("sleep", "0.4"))) for at in range(10)]
     hangs = ("p", Command("hangs", ("sleep", "11"), limit=timedelta(seconds=11), lane="z"))
     batch = Batch.of([*works, hangs], Sampling(1))
-    launched = ["/bin/sh", "-c", launch_command(script := batch.script(NONCE))]
-    with subprocess.Popen(
-        launched, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
-    ) as running:
-        assert running.stdin is not None
-        assert running.stdout is not None
-        running.stdin.write(script.encode())
-        running.stdin.flush()
+    script = batch.script(NONCE)
+    with running(launched(script), script) as (_, says):
         began = time.monotonic()
-        heard = [time.monotonic() - began for line in running.stdout if line.decode() == sign(NONCE)]
+        heard = [time.monotonic() - began for line in says if line.decode() == sign(NONCE)]
         took = time.monotonic() - began
-        running.stdin.close()
     assert len(heard) >= 3
     assert max(later - before for before, later in pairwise(heard)) < SIGN_SECONDS + 2
     assert heard[-1] < took - 2
@@ -142,17 +127,8 @@ def test_lanes_that_wait_do_not_begin_once_the_connection_is_cut_even_in_a_sessi
         ("p", Command("twice", ("echo",), lane="c", looks=SampleTimes.TWICE)),
     ]
     script = unhurried(Batch.of(asked, Sampling(5)))
-    with subprocess.Popen(
-        ["/bin/sh", "-c", launch_command(script)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    ) as running:
-        assert running.stdin is not None
-        assert running.stdout is not None
-        running.stdin.write(script.encode())
-        running.stdin.flush()
+    with running(launched(script), script, session=False) as (ask, says):
         until(begun.exists)
-        running.stdin.close()
-        running.stdout.read()
+        ask.close()
+        says.read()
     assert not marker.exists()

@@ -6,13 +6,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from bot.app.factories import SteadyClock
-from bot.domain.errors import Refused
-from bot.domain.events import Approved, Expired
-from bot.domain.incident import Incident
+from bot.domain.events import Expired
 from bot.domain.policy import Approval
 from bot.response.decision.responder import Responder
 from tests.schedules.stage import Stage
-from tests.unit.response.requesting import do, incident, run
+from tests.unit.response.requesting import allowed, approve, do, incident, refused, run
 
 ANN = Approval("terminal:ann", "it leaks")
 BEGAN_AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
@@ -65,17 +63,13 @@ def test_clock_put_back_makes_no_proposal_live_longer(stage: Stage) -> None:
     responder = steady(stage)
     stage.world.skew = -HOUR
     stage.world.now += stage.policy.approval_expires + timedelta(seconds=1)
-    refused = do(stage, responder.decide("one", ANN))
-    assert isinstance(refused, Refused), refused
-    assert refused.name == "ApprovalExpired"
+    assert refused(stage, responder.decide("one", ANN)).name == "ApprovalExpired"
     assert incident(stage).state == "expired"
 
 
 def test_clock_put_forward_expires_it_and_nothing_is_done(stage: Stage) -> None:
     stage.world.skew = HOUR
-    refused = do(stage, stage.responder().decide("one", ANN))
-    assert isinstance(refused, Refused)
-    assert refused.name == "ApprovalExpired"
+    assert refused(stage, stage.responder().decide("one", ANN)).name == "ApprovalExpired"
     assert stage.nodes["n1"].asked == 0
 
 
@@ -83,23 +77,18 @@ def test_clock_put_back_revives_nothing_that_has_expired(stage: Stage) -> None:
     stage.world.skew = HOUR
     do(stage, stage.responder().decide("one", ANN))
     stage.world.skew = -HOUR
-    refused = do(stage, stage.responder().decide("one", ANN))
-    assert isinstance(refused, Refused)
-    assert refused.name == "ApprovalExpired"
+    assert refused(stage, stage.responder().decide("one", ANN)).name == "ApprovalExpired"
 
 
 def test_clock_put_forward_after_the_yes_ends_it_before_its_first_step(stage: Stage) -> None:
-    done = do(stage, stage.responder().decide("one", ANN))
-    assert isinstance(done, Incident)
+    allowed(stage, stage.responder().decide("one", ANN))
     stage.world.skew = HOUR
     assert isinstance(run(stage).ending, Expired)
     assert stage.nodes["n1"].enabled, "nothing was done"
 
 
 def test_clock_that_goes_back_and_forth_between_the_steps_reboots_once(stage: Stage) -> None:
-    found = incident(stage)
-    assert found.proposal is not None
-    stage.ledger.append.now("one", found.seq, Approved(found.proposal.digest, "it leaks"), "terminal:ann")
+    approve(stage)
     remediation = stage.remediation()
     for turn in range(400):
         stage.world.skew = timedelta(seconds=(0, -7200, 10, -60)[turn % 4])

@@ -6,10 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.errors import Refused
-from bot.domain.house_events import HOUSE, BrakePulled
 from tests.schedules.stage import Stage
-from tests.unit.response.requesting import ANN, BOB, STRANGER, do, refusals
+from tests.unit.response.requesting import ANN, BOB, STRANGER, do, pull, refusals, refused
 
 
 def test_approver_pulls_and_releases_the_brake(stage: Stage) -> None:
@@ -21,10 +19,8 @@ def test_approver_pulls_and_releases_the_brake(stage: Stage) -> None:
 @pytest.mark.parametrize("on", [True, False])
 def test_nobody_else_moves_it(stage: Stage, on: bool) -> None:
     if not on:
-        stage.ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
-    refused = do(stage, stage.responder().brake(on, STRANGER))
-    assert isinstance(refused, Refused)
-    assert refused.name == "NotAnApprover"
+        pull(stage)
+    assert refused(stage, stage.responder().brake(on, STRANGER)).name == "NotAnApprover"
     assert refusals(stage) == [("brake on" if on else "brake off", "NotAnApprover")]
     assert (stage.ledger.brake_pull.now() is None) is on
 
@@ -33,10 +29,9 @@ def test_release_that_was_meant_for_an_earlier_pull_does_nothing_and_says_so(sta
     first = do(stage, stage.responder().brake(True, ANN))
     do(stage, stage.responder().brake(False, BOB, pull=first.seq))
     second = do(stage, stage.responder().brake(True, ANN))
-    refused = do(stage, stage.responder().brake(False, BOB, pull=first.seq))
-    assert isinstance(refused, Refused)
-    assert refused.name == "StaleRequest"
-    assert f"Pull #{second.seq} is on" in refused.sentence
+    no = refused(stage, stage.responder().brake(False, BOB, pull=first.seq))
+    assert no.name == "StaleRequest"
+    assert f"Pull #{second.seq} is on" in no.sentence
     assert stage.ledger.brake_pull.now() == second
     assert refusals(stage) == [("brake off", "StaleRequest")]
     assert do(stage, stage.responder().brake(False, BOB, pull=second.seq)) is None
@@ -48,11 +43,10 @@ def test_release_from_before_the_pull_or_so_near_that_clocks_cannot_tell_does_no
 ) -> None:
     pulled = do(stage, stage.responder().brake(True, ANN))
     early = stage.responder().brake(False, BOB, asked_at=pulled.at + timedelta(seconds=after))
-    refused = do(stage, early)
-    assert isinstance(refused, Refused)
-    assert refused.name == "StaleRequest"
-    assert f"{says} was pulled" in refused.sentence
-    assert refused.try_next == f"To release that pull: /zombie brake off #{pulled.seq}"
+    no = refused(stage, early)
+    assert no.name == "StaleRequest"
+    assert f"{says} was pulled" in no.sentence
+    assert no.try_next == f"To release that pull: /zombie brake off #{pulled.seq}"
     later = stage.responder().brake(False, BOB, asked_at=pulled.at + timedelta(minutes=1))
     assert do(stage, later) is None
 
@@ -60,6 +54,4 @@ def test_release_from_before_the_pull_or_so_near_that_clocks_cannot_tell_does_no
 def test_whoever_may_be_in_a_group_that_cannot_be_asked_pulls_and_does_not_release(stage: Stage) -> None:
     pulled = do(stage, stage.responder().brake(True, STRANGER, anybody=True))
     assert pulled.by == STRANGER.by
-    refused = do(stage, stage.responder().brake(False, STRANGER, anybody=True))
-    assert isinstance(refused, Refused)
-    assert refused.name == "NotAnApprover"
+    assert refused(stage, stage.responder().brake(False, STRANGER, anybody=True)).name == "NotAnApprover"

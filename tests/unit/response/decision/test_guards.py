@@ -12,7 +12,7 @@ from bot.actions import ACTIONS
 from bot.domain.action import Plan, Step
 from bot.domain.alert import Alert
 from bot.domain.claim import check_brake_off, check_not_quiet
-from bot.domain.errors import AlreadyDecided, NotAnApprover, Refused
+from bot.domain.errors import NotAnApprover, Refused
 from bot.domain.events import AlertReceived, Approved, Endorsed, Expired, PlanProposed
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
@@ -214,13 +214,6 @@ YES: dict[str, Callable[[], object]] = {
 @pytest.mark.parametrize("case", YES)
 def test_what_nothing_speaks_against_goes_on(case: str) -> None:
     YES[case]()
-
-
-def test_second_one_hears_who_was_first() -> None:
-    with pytest.raises(AlreadyDecided) as no:
-        guards.require_open_proposal(incident(PROPOSED, Approved(PROPOSED.digest, "it leaks")))
-    assert no.value.sentence.startswith(("terminal:", "slack:"))
-    assert "it leaks" in no.value.sentence
 
 
 def test_any_rule_that_changes_changes_the_digest() -> None:

@@ -9,17 +9,16 @@ import pytest
 
 from bot.actions import ACTIONS
 from bot.domain.alert import BOT
-from bot.domain.claim import Claim
 from bot.domain.entry import Entry
 from bot.domain.errors import LedgerUnavailable, Refused
-from bot.domain.events import Escalated, QuestionAsked, StepStarted
+from bot.domain.events import Escalated, QuestionAsked
 from bot.domain.house_events import HOUSE, NodeReleased
 from bot.domain.policy import Approval
 from bot.domain.transitions import State
 from bot.ledger.entries import append_entry
 from bot.response.decision.node_releaser import SILENT, NodeReleaser
 from tests.schedules.stage import Stage
-from tests.unit.response.requesting import approve, do, incident, refusals
+from tests.unit.response.requesting import approve, begin, do, incident, refusals
 
 ANN = Approval("terminal:ann", "the node is needed", os_user="carol")
 
@@ -28,10 +27,7 @@ ANN = Approval("terminal:ann", "the node is needed", os_user="carol")
 def held(stage: Stage) -> Stage:
     """The incident has begun its first step, and its runner died a while ago."""
     approve(stage)
-    proposal = incident(stage).proposal
-    assert proposal is not None
-    started = StepStarted(1, 1, stage.nodes["n1"].boot_id, (), "died")
-    stage.ledger.begin.now("one", 4, started, BOT, Claim("n1", proposal.plan.remedy, "died"))
+    begin(stage)
     stage.world.now += SILENT
     return stage
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.errors import Refused, UnknownIncident
+from bot.domain.errors import UnknownIncident
 from bot.domain.events import (
     GIVE_UP,
     GO_ON,
@@ -23,7 +23,7 @@ from bot.domain.policy import Approval
 from bot.domain.verdict import Evidence
 from bot.response.execution.validation import UNREADABLE
 from tests.schedules.stage import Stage
-from tests.unit.response.requesting import ANN, ASKER, STRANGER, approve, do, incident, refusals, run
+from tests.unit.response.requesting import ANN, ASKER, STRANGER, allowed, approve, do, incident, refusals, refused, run
 
 # --- calling off
 
@@ -33,17 +33,14 @@ from tests.unit.response.requesting import ANN, ASKER, STRANGER, approve, do, in
 def test_asker_or_approver_calls_it_off_before_anything_is_done(stage: Stage, by: Approval, approved: bool) -> None:
     if approved:
         approve(stage)
-    done = do(stage, stage.responder().cancel("one", by))
-    assert isinstance(done, Incident)
+    done = allowed(stage, stage.responder().cancel("one", by))
     assert isinstance(done.ending, Cancelled)
     assert done.ending.because == f"{by.by} called it off: {by.reason}"
     assert stage.ledger.read.now("one")[-1].by == by.by
 
 
 def test_stranger_calls_nothing_off(stage: Stage) -> None:
-    refused = do(stage, stage.responder().cancel("one", STRANGER))
-    assert isinstance(refused, Refused)
-    assert refused.name == "NotAnApprover"
+    assert refused(stage, stage.responder().cancel("one", STRANGER)).name == "NotAnApprover"
     assert incident(stage).state == "proposed"
     assert refusals(stage) == [("cancel", "NotAnApprover")]
 
@@ -51,10 +48,9 @@ def test_stranger_calls_nothing_off(stage: Stage) -> None:
 def test_what_has_begun_is_not_called_off(stage: Stage) -> None:
     approve(stage)
     run(stage)
-    refused = do(stage, stage.responder().cancel("one", ANN))
-    assert isinstance(refused, Refused)
-    assert refused.name == "AlreadyDecided"
-    assert "resolved" in refused.sentence
+    no = refused(stage, stage.responder().cancel("one", ANN))
+    assert no.name == "AlreadyDecided"
+    assert "resolved" in no.sentence
 
 
 # --- a parked question
@@ -75,8 +71,7 @@ def parked(stage: Stage, ending: str = "other-key") -> Incident:
 
 def test_answer_goes_on_from_where_it_was_parked_by_looking_once_more(stage: Stage) -> None:
     assert parked(stage).parked_from == "acting"
-    done = do(stage, stage.responder().answer("one", GO_ON, ANN))
-    assert isinstance(done, Incident)
+    done = allowed(stage, stage.responder().answer("one", GO_ON, ANN))
     assert done.state == "acting"
     assert isinstance(stage.ledger.read.now("one")[-1].event, QuestionAnswered)
 
@@ -123,10 +118,9 @@ def test_answer_to_an_earlier_question_answers_no_later_one(stage: Stage, answer
     open_now = incident(stage)
     assert open_now.state == "unknown"
     assert open_now.asked_at != first
-    refused = do(stage, stage.responder().answer("one", answer, ANN, first))
-    assert isinstance(refused, Refused)
-    assert (refused.name, open_now.question is not None) == ("StaleRequest", True)
-    assert refused.sentence.startswith("That was about an earlier question. Open is: ")
+    no = refused(stage, stage.responder().answer("one", answer, ANN, first))
+    assert (no.name, open_now.question is not None) == ("StaleRequest", True)
+    assert no.sentence.startswith("That was about an earlier question. Open is: ")
     assert incident(stage).seq == open_now.seq
     assert refusals(stage)[-1] == ("answer", "StaleRequest")
     assert isinstance(do(stage, stage.responder().answer("one", answer, ANN, open_now.asked_at)), Incident)
@@ -134,8 +128,7 @@ def test_answer_to_an_earlier_question_answers_no_later_one(stage: Stage, answer
 
 def test_giving_up_hands_it_to_a_person_with_the_reason(stage: Stage) -> None:
     parked(stage)
-    done = do(stage, stage.responder().answer("one", GIVE_UP, replace(ANN, reason="it was replaced")))
-    assert isinstance(done, Incident)
+    done = allowed(stage, stage.responder().answer("one", GIVE_UP, replace(ANN, reason="it was replaced")))
     assert isinstance(done.ending, Escalated)
     assert done.ending.because == "terminal:ann gave it up: it was replaced"
 
@@ -151,17 +144,14 @@ def test_giving_up_hands_it_to_a_person_with_the_reason(stage: Stage) -> None:
 )
 def test_answer_that_does_not_count(stage: Stage, answer: str, by: Approval, name: str) -> None:
     parked(stage)
-    refused = do(stage, stage.responder().answer("one", answer, by))
-    assert isinstance(refused, Refused)
-    assert refused.name == name
+    no = refused(stage, stage.responder().answer("one", answer, by))
+    assert no.name == name
     assert incident(stage).state == "unknown"
     assert refusals(stage)[-1] == ("answer", name)
 
 
 def test_answer_without_a_question_changes_nothing(stage: Stage) -> None:
-    refused = do(stage, stage.responder().answer("one", GO_ON, ANN))
-    assert isinstance(refused, Refused)
-    assert refused.name == "AlreadyDecided"
+    assert refused(stage, stage.responder().answer("one", GO_ON, ANN)).name == "AlreadyDecided"
 
 
 # --- on record

@@ -11,11 +11,7 @@ import pytest
 
 from bot.actions import ACTIONS
 from bot.domain.claim import Claim
-from bot.domain.errors import Refused
-from bot.domain.events import Approved, Cancelled, Escalated, PlanProposed, PlanWithheld, StepStarted
-from bot.domain.fold import fold
-from bot.domain.house_events import HOUSE, BrakePulled
-from bot.domain.incident import Incident
+from bot.domain.events import Cancelled, Escalated, PlanProposed, PlanWithheld, StepStarted
 from bot.domain.policy import Approval, Policy
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Status, Verdict
@@ -24,27 +20,28 @@ from bot.response.diagnosis.proposal import Proposer
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.remediation import Remediation
 from tests.schedules.stage import HEALTHY, PLAYBOOK, POLICY, Stage
-from tests.unit.response.conftest import Quiet
+from tests.unit.response.requesting import (
+    ANN,
+    allowed,
+    approve,
+    begin,
+    do,
+    happens,
+    incident,
+    proposal,
+    pull,
+    refusals,
+    refused,
+    run,
+)
 
-ANN = Approval("terminal:ann", "it leaks")
 
-
-def decided(stage: Stage, approval: Approval = ANN) -> Incident | Refused:
-    assert isinstance(stage.world, Quiet)
-    return stage.world.do(stage.responder().decide("one", approval))  # type: ignore[no-any-return]
-
-
-def state(stage: Stage) -> Incident:
-    return fold(stage.ledger.read.now("one"))
-
-
-def refusals(stage: Stage) -> list[str]:
-    return [str(entry.body["refusal"]) for entry in stage.ledger.read.now(HOUSE) if entry.kind == "WishRefused"]
+def decide(stage: Stage, approval: Approval = ANN) -> Any:
+    return stage.responder().decide("one", approval)
 
 
 def test_yes_is_on_record_with_who_and_why(stage: Stage) -> None:
-    done = decided(stage, replace(ANN, os_user="root"))
-    assert isinstance(done, Incident)
+    done = allowed(stage, decide(stage, replace(ANN, os_user="root")))
     assert done.approval is not None
     assert (done.state, done.approval.by, done.approval.event.reason) == ("approved", "terminal:ann", "it leaks")
     assert refusals(stage) == []
@@ -68,6 +65,15 @@ def stopped(stage: Stage) -> None:
     stage.nodes["n1"].active = False
 
 
+def stops(name: str) -> Callable[[Stage], None]:
+    """Let another unit stop with the plan's, which nobody was shown."""
+
+    def change(stage: Stage) -> None:
+        stage.nodes["n1"].consists_of = name
+
+    return change
+
+
 def late(stage: Stage) -> None:
     stage.world.now += timedelta(minutes=10)
 
@@ -77,26 +83,21 @@ def gone(stage: Stage) -> None:
 
 
 def braked(stage: Stage) -> None:
-    stage.ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:bob")
+    pull(stage)
 
 
 def done_before(stage: Stage) -> None:
     stage.propose("two", "n1")
-    digest = fold(stage.ledger.read.now("two")).proposal
-    assert digest is not None
-    stage.world.do(stage.responder().decide("two", ANN))  # type: ignore[attr-defined]
-    claim = Claim("n1", digest.plan.remedy, "r1")
-    stage.ledger.begin.now("two", 4, StepStarted(1), "bot", claim)
-    stage.ledger.append.now("two", 5, Escalated("enough"), "bot")
+    allowed(stage, stage.responder().decide("two", ANN))
+    begin(stage, name="two")
+    happens(stage, Escalated("enough"), "two")
 
 
 def cured_beside(stage: Stage) -> None:
     """Have another incident cure the node, and its program die before it could end this one."""
     stage.propose("two", "n1")
-    assert stage.world.do(stage.responder().decide("two", ANN)).state == "approved"  # type: ignore[attr-defined]
-    stage.run_by("two", "r1")
-    stage.world.run()
-    assert fold(stage.ledger.read.now("two")).state == "resolved"
+    assert allowed(stage, stage.responder().decide("two", ANN)).state == "approved"
+    assert run(stage, "two").state == "resolved"
 
 
 @pytest.mark.parametrize(
@@ -108,6 +109,8 @@ def cured_beside(stage: Stage) -> None:
         (changed(confidence=Confidence.LIKELY), "StateChanged", "cancelled"),
         (changed(suspects=("other.service",)), "StateChanged", "cancelled"),
         (stopped, "StateChanged", "cancelled"),
+        (stops("b.service"), "StateChanged", "cancelled"),
+        (stops("ssh.service"), "WouldStopProtected", "cancelled"),
         (
             changed(status=Status.HEALTHY, cause=None, plan=None, ruled_out=HEALTHY.ruled_out),
             "AlreadyCured",
@@ -124,12 +127,11 @@ def test_doubt_refuses_and_what_changed_ends_it(
     stage: Stage, change: Callable[[Stage], None], name: str, ends: str
 ) -> None:
     change(stage)
-    refused = decided(stage)
-    assert isinstance(refused, Refused), refused
-    assert refused.name == name
-    assert refused.sentence
-    assert state(stage).state == ends
-    assert refusals(stage)[-1] == name
+    no = refused(stage, decide(stage))
+    assert no.name == name
+    assert no.sentence
+    assert incident(stage).state == ends
+    assert refusals(stage)[-1] == ("approve", name)
 
 
 def test_yes_to_what_another_incident_has_cured_since_is_no_relapse(
@@ -138,12 +140,11 @@ def test_yes_to_what_another_incident_has_cured_since_is_no_relapse(
     monkeypatch.setattr(Remediation, "_cancel_superseded_proposals", dying)
     cured_beside(stage)
     asked = stage.nodes["n1"].asked
-    refused = decided(stage)
-    assert isinstance(refused, Refused)
-    assert (refused.name, "Incident two has cured n1 since this was read" in refused.sentence) == ("AlreadyCured", True)
-    ending = state(stage).ending
+    no = refused(stage, decide(stage))
+    assert (no.name, "Incident two has cured n1 since this was read" in no.sentence) == ("AlreadyCured", True)
+    ending = incident(stage).ending
     assert isinstance(ending, Cancelled), "nobody is called for a node that is well"
-    assert ending.because == refused.sentence
+    assert ending.because == no.sentence
     assert stage.nodes["n1"].asked == asked
 
 
@@ -153,29 +154,17 @@ async def dying(*_: object) -> None:
 
 def test_figures_may_move(stage: Stage) -> None:
     changed(evidence=(), summary="71,000 dying by now")(stage)
-    assert isinstance(decided(stage), Incident)
-
-
-def test_second_one_changes_nothing(stage: Stage) -> None:
-    decided(stage)
-    seq = state(stage).seq
-    refused = decided(stage, replace(ANN, by="terminal:bob"))
-    assert isinstance(refused, Refused)
-    assert refused.name == "AlreadyDecided"
-    assert refused.sentence.startswith("terminal:ann approved it")
-    assert state(stage).seq == seq
+    allowed(stage, decide(stage))
 
 
 def offered(stage: Stage, policy: Policy = POLICY, **more: Any) -> Any:
-    world = stage.world
-    assert isinstance(world, Quiet)
-    node = stage.nodes["n1"]
+    world, node = stage.world, stage.nodes["n1"]
     host = HostReading("5.4.0", node.boot_id, timedelta(days=3), node.machine_id)
     verdict: Verdict = replace(
         stage.verdict("n1"), snapshot=Snapshot("n1", world.now, timedelta(seconds=5), {"host": host}), **more
     )
     proposer = Proposer(policy, NodeAccess(stage.wire, ACTIONS), stage.recorder, stage)
-    return world.do(proposer.event(verdict, PLAYBOOK))
+    return do(stage, proposer.event(verdict, PLAYBOOK))
 
 
 def test_proposal_binds_machine_boot_host_key_and_rules(stage: Stage) -> None:
@@ -191,9 +180,8 @@ def known_elsewhere(stage: Stage, name: str = "alias", begun: bool = False) -> N
     """Put an incident of the same machine under another name on record, held by whoever began its plan."""
     stage.nodes[name] = stage.nodes["n1"]
     stage.propose("two", name)
-    found = fold(stage.ledger.read.now("two")).proposal
-    assert found is not None
-    stage.ledger.append.now("two", 3, Approved(found.digest, "it leaks"), "terminal:ann")
+    approve(stage, "two")
+    found = proposal(stage, "two")
     if begun:
         plan, machine_id = found.plan, found.binds["machine_id"]
         named = Claim(name, plan.remedy, "r1", machine_id=machine_id, cure=plan.cure)
@@ -212,16 +200,12 @@ def test_other_names_of_the_machine_stand_beside_the_plan(stage: Stage) -> None:
 
 def test_machine_that_is_acted_on_under_another_name_is_busy_and_its_plan_counts_as_tried(stage: Stage) -> None:
     known_elsewhere(stage, begun=True)
-    busy = decided(stage)
-    assert isinstance(busy, Refused)
+    busy = refused(stage, decide(stage))
     assert (busy.name, "its other name alias" in busy.sentence) == ("NodeBusy", True)
-    stage.ledger.append.now("two", 5, Escalated("enough"), "bot")
-    again = offered(stage)
-    assert isinstance(again, Escalated)
-    tried = decided(stage)
-    assert isinstance(tried, Refused)
-    assert tried.name == "AlreadyTried"
-    assert state(stage).state == "escalated"
+    happens(stage, Escalated("enough"), "two")
+    assert isinstance(offered(stage), Escalated)
+    assert refused(stage, decide(stage)).name == "AlreadyTried"
+    assert incident(stage).state == "escalated"
 
 
 @pytest.mark.parametrize(
@@ -250,9 +234,7 @@ def test_missing_right_is_found_before_anybody_is_asked(stage: Stage) -> None:
         for arguments in ("disable --now -- ecs.service", "reboot")
         for folder in ("/usr/bin", "/bin")
     )
-    refused = decided(stage)
-    assert isinstance(refused, Refused)
-    assert (refused.name, state(stage).state) == ("MissingRight", "proposed")
+    assert refused(stage, decide(stage)).name == "MissingRight"
 
 
 def test_same_plan_within_a_day_goes_to_a_person(stage: Stage) -> None:
@@ -278,22 +260,10 @@ def test_what_else_would_stop_is_part_of_what_is_approved(stage: Stage) -> None:
     assert (proposed.plan.digest, proposed.digest != alone.digest) == (alone.plan.digest, True)
 
 
-@pytest.mark.parametrize(("name", "refusal"), [("b.service", "StateChanged"), ("ssh.service", "WouldStopProtected")])
-def test_what_would_stop_by_now_and_was_not_shown_ends_it(stage: Stage, name: str, refusal: str) -> None:
-    stage.nodes["n1"].consists_of = name
-    refused = decided(stage)
-    assert isinstance(refused, Refused)
-    assert (refused.name, name in refused.sentence) == (refusal, True)
-    assert isinstance(ending := state(stage).ending, Cancelled)
-    assert name in ending.differences[0]
-
-
 @pytest.mark.parametrize("name", ["b.service", "ssh.service"])
 def test_what_would_stop_only_when_it_begins_is_not_stopped(stage: Stage, name: str) -> None:
-    assert isinstance(decided(stage), Incident)
+    allowed(stage, decide(stage))
     stage.nodes["n1"].consists_of = name
-    stage.run_by("one", "r")
-    stage.world.run()
-    assert isinstance(ending := state(stage).ending, Cancelled)
+    assert isinstance(ending := run(stage).ending, Cancelled)
     assert name in f"{ending.because} {ending.differences}"
     assert stage.nodes["n1"].enabled

@@ -17,7 +17,7 @@ from bot.domain.incident import Incident
 from bot.ledger import Pruner, audit
 from bot.ledger.incidents import mark_changed
 from tests.schedules.stage import POLICY, Stage
-from tests.unit.response.requesting import ANN, BOB, STRANGER, approve, do, incident, refusals, run
+from tests.unit.response.requesting import ANN, BOB, STRANGER, allowed, approve, do, incident, refusals, refused, run
 
 
 def cured(stage: Stage) -> Incident:
@@ -29,17 +29,14 @@ def cured(stage: Stage) -> Incident:
 
 def test_undo_is_a_plan_of_its_own_that_a_second_person_approves(stage: Stage) -> None:
     cured(stage)
-    opened = do(stage, stage.responder().undo("one", ANN))
-    assert isinstance(opened, Incident), opened
+    opened = allowed(stage, stage.responder().undo("one", ANN))
     assert (opened.state, opened.undoes, opened.alert.asked_by) == ("proposed", "one", "terminal:ann")
     assert opened.proposal is not None
     (step,) = opened.proposal.plan.steps
     assert step.commands == ("sudo -n systemctl enable -- ecs.service", "sudo -n systemctl start -- ecs.service")
     assert opened.verdict is not None
     assert "Not undone: reboot" in opened.verdict.summary
-    refused = do(stage, stage.responder().decide(opened.id, ANN))
-    assert isinstance(refused, Refused)
-    assert refused.name == "SelfApproval"
+    assert refused(stage, stage.responder().decide(opened.id, ANN)).name == "SelfApproval"
     assert isinstance(do(stage, stage.responder().decide(opened.id, BOB)), Incident)
     done = run(stage, opened.id)
     assert isinstance(done.ending, Resolved), done.ending
@@ -63,12 +60,10 @@ def test_step_that_failed_half_way_is_undone_while_the_node_is_as_it_left_it(sta
 def test_undo_that_was_asked_for_twice_is_one(stage: Stage) -> None:
     cured(stage)
     opened = do(stage, stage.responder().undo("one", ANN))
-    refused = do(stage, stage.responder().undo("one", BOB))
-    assert isinstance(refused, Refused)
-    assert (refused.name, opened.id in refused.sentence) == ("AlreadyDecided", True)
+    no = refused(stage, stage.responder().undo("one", BOB))
+    assert (no.name, opened.id in no.sentence) == ("AlreadyDecided", True)
     do(stage, stage.responder().decline(opened.id, BOB))
-    again = do(stage, stage.responder().undo("one", BOB))
-    assert isinstance(again, Incident)
+    again = allowed(stage, stage.responder().undo("one", BOB))
     assert again.id != opened.id, "what was declined may be wished for once more"
 
 
@@ -78,9 +73,7 @@ def test_what_was_taken_back_today_is_not_taken_back_again(stage: Stage) -> None
     do(stage, stage.responder().decide(opened.id, BOB))
     assert run(stage, opened.id).state == "resolved"
     stage.nodes["n1"].enabled = stage.nodes["n1"].active = False  # somebody stopped it once more
-    refused = do(stage, stage.responder().undo("one", ANN))
-    assert isinstance(refused, Refused)
-    assert refused.name == "AlreadyTried"
+    assert refused(stage, stage.responder().undo("one", ANN)).name == "AlreadyTried"
 
 
 def test_what_was_taken_back_is_not_said_not_to_have_lasted(stage: Stage) -> None:
@@ -125,8 +118,7 @@ def half_proposed(stage: Stage) -> Incident:
 
 def test_undo_that_died_on_the_way_is_gone_on_with(stage: Stage) -> None:
     half = half_proposed(stage)
-    opened = do(stage, stage.responder().undo("one", BOB))
-    assert isinstance(opened, Incident)
+    opened = allowed(stage, stage.responder().undo("one", BOB))
     assert (opened.id, opened.state, opened.alert.asked_by) == (half.id, "proposed", "terminal:ann")
 
 
@@ -167,26 +159,21 @@ def another(stage: Stage) -> None:
 def test_undo_is_offered_only_while_it_makes_sense(stage: Stage, change: Any, name: str) -> None:
     cured(stage)
     change(stage)
-    refused = do(stage, stage.responder().undo("one", ANN))
-    assert isinstance(refused, Refused), refused
-    assert refused.name == name
+    no = refused(stage, stage.responder().undo("one", ANN))
+    assert no.name == name
     assert refusals(stage) == [("undo", name)]
     assert [one.id for one in stage.ledger.incidents.now()] == ["one"], "nothing was opened"
 
 
 def test_undo_of_what_did_nothing_is_refused(stage: Stage) -> None:
-    refused = do(stage, stage.responder().undo("one", ANN))
-    assert isinstance(refused, Refused)
-    assert refused.name == "NothingToUndo"
+    assert refused(stage, stage.responder().undo("one", ANN)).name == "NothingToUndo"
 
 
 def test_unit_that_moved_between_undo_and_yes_calls_it_off(stage: Stage) -> None:
     cured(stage)
     opened = do(stage, stage.responder().undo("one", ANN))
     enabled_again(stage)
-    refused = do(stage, stage.responder().decide(opened.id, BOB))
-    assert isinstance(refused, Refused)
-    assert refused.name == "StateChanged"
+    assert refused(stage, stage.responder().decide(opened.id, BOB)).name == "StateChanged"
     assert isinstance(incident(stage, opened.id).ending, Cancelled)
 
 
@@ -207,7 +194,32 @@ def test_undo_is_named_once_also_where_the_record_forgot_an_earlier_one(stage: S
     assert Pruner(database, "bot", lambda: stage.world.now).prune_incidents(timedelta(days=2)).incidents == 0, (
         "what it undoes is on record"
     )
-    again = do(stage, stage.responder().undo("one", BOB))
-    assert isinstance(again, Incident)
+    again = allowed(stage, stage.responder().undo("one", BOB))
     assert again.id != first.id
     assert audit(database).broken == ()
+
+
+# --- what it would stop
+
+
+@pytest.mark.parametrize("name", ["kubelet.service", "containerd.service"])
+def test_undo_that_would_stop_a_protected_unit_is_not_offered(stage: Stage, name: str) -> None:
+    """It was started in the place of what is to be brought back, and excludes it."""
+    cured(stage)
+    stage.nodes["n1"].excludes = name
+    no = refused(stage, stage.responder().undo("one", ANN))
+    assert (no.name, name in no.sentence) == ("WouldStopProtected", True)
+
+
+@pytest.mark.parametrize(("then", "name"), [("c.service", "StateChanged"), ("kubelet.service", "WouldStopProtected")])
+def test_what_an_undo_would_stop_is_part_of_what_is_approved(stage: Stage, then: str, name: str) -> None:
+    cured(stage)
+    stage.nodes["n1"].excludes = "b.service"
+    opened = do(stage, stage.responder().undo("one", ANN))
+    assert opened.proposal is not None
+    assert opened.proposal.binds["also, step 1"] == "for ecs.service stops b.service"
+    stage.nodes["n1"].excludes = then
+    no = refused(stage, stage.responder().decide(opened.id, BOB))
+    assert no.name == name
+    assert isinstance(incident(stage, opened.id).ending, Cancelled)
+    assert not stage.nodes["n1"].active

@@ -233,22 +233,29 @@ def read_of(machine_id: str) -> Verdict:
     return replace(VERDICT, snapshot=Snapshot(NODE, BEGAN_AT, timedelta(seconds=5), {"host": host}))
 
 
+WISH = IncidentRequest("terminal", "7k3m9x2qpv", "terminal:ann", "check", "node-health")
+
+
+async def recorded(
+    stage: Stage, lasts: timedelta | None, proposer: Proposer | None = None, wish: IncidentRequest = WISH
+) -> Incident:
+    """Record a verdict of now."""
+    recorder = VerdictRecorder(stage.ledger, proposer, null_log)
+    return await recorder.record(wish.unrecorded(NODE, stage.now), read_of("m1"), playbook(lasts))
+
+
 async def test_recorder_puts_the_past_on_record_with_the_verdict(intake: Stage) -> None:
     await kept(intake, "first00000", *CURED)
     intake.now += 9 * DAY
     await kept(intake, "second0000", *CURED)
     intake.now += 9 * DAY
-    wish = IncidentRequest("terminal", "7k3m9x2qpv", "terminal:ann", "check", "node-health")
-    recorder = VerdictRecorder(intake.ledger, None, null_log)
-    incident = await recorder.record(wish.unrecorded(NODE, intake.now), read_of("m1"), playbook(None))
+    incident = await recorded(intake, None)
     assert incident.triage is not None
     assert incident.triage.relapse is not None
     assert (incident.triage.relapse.times, incident.triage.relapse.tried) == (3, ("first00000", "second0000"))
     again = fold(await intake.ledger.read(incident.id))
     assert again.triage == incident.triage, "it is read back as it was"
-    guarded = await recorder.record(
-        replace(wish, id="8k3m9x2qpv").unrecorded(NODE, intake.now), read_of("m1"), playbook(MONTH)
-    )
+    guarded = await recorded(intake, MONTH, wish=replace(WISH, id="8k3m9x2qpv"))
     assert isinstance(guarded.withheld, PlanWithheld)
     assert "in incident second0000" in guarded.withheld.because
 
@@ -258,9 +265,7 @@ async def test_reboot_is_remembered_however_often_the_node_was_looked_at_since(i
     for number in range(61):
         intake.now += timedelta(hours=6)
         await kept(intake, f"look{number:06}", OPENING, replace(TRIAGED, verdict=VERDICT))
-    wish = IncidentRequest("terminal", "7k3m9x2qpv", "terminal:ann", "check", "node-health")
-    recorder = VerdictRecorder(intake.ledger, None, null_log)
-    again = await recorder.record(wish.unrecorded(NODE, intake.now), read_of("m1"), playbook(MONTH))
+    again = await recorded(intake, MONTH)
     assert again.withheld is not None
     assert "in incident first00000" in again.withheld.because
     assert "15 days ago" in again.withheld.because
@@ -281,9 +286,7 @@ async def test_only_what_would_be_offered_is_kept_back(intake: Stage, offered: I
 
     await kept(intake, "first00000", *CURED)
     intake.now += DAY
-    recorder = VerdictRecorder(intake.ledger, cast("Proposer", SimpleNamespace(event=event)), null_log)
-    wish = IncidentRequest("terminal", "7k3m9x2qpv", "terminal:ann", "check", "node-health")
-    incident = await recorder.record(wish.unrecorded(NODE, intake.now), read_of("m1"), playbook(MONTH))
+    incident = await recorded(intake, MONTH, cast("Proposer", SimpleNamespace(event=event)))
     assert (incident.withheld == offered or incident.ending == offered) == stands
     if not stands:
         assert incident.proposal is None
@@ -294,9 +297,6 @@ async def test_only_what_would_be_offered_is_kept_back(intake: Stage, offered: I
 async def test_past_of_more_than_30_days_ago_is_not_told(intake: Stage) -> None:
     await kept(intake, "first00000", *CURED)
     intake.now += 31 * DAY
-    wish = IncidentRequest("terminal", "7k3m9x2qpv", "terminal:ann", "check", "node-health")
-    incident = await VerdictRecorder(intake.ledger, None, null_log).record(
-        wish.unrecorded(NODE, intake.now), read_of("m1"), playbook(MONTH)
-    )
+    incident = await recorded(intake, MONTH)
     assert incident.triage is not None
     assert incident.triage.relapse is None

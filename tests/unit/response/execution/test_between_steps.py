@@ -20,7 +20,6 @@ from bot.domain.events import (
     Triaged,
 )
 from bot.domain.fence import parse_fenced
-from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.probe import Unread
@@ -30,9 +29,9 @@ from bot.response.execution.remediation import Remediation
 from tests.record.incidents import ALERT
 from tests.schedules.parts import KEY
 from tests.schedules.stage import PLAYBOOK, Stage
-from tests.unit.response.execution.test_cut_connections import DISABLE, Cut, carried_on
+from tests.unit.response.execution.test_cut_connections import DISABLE, Cut, approved
 from tests.unit.response.execution.test_fenced import Lines, lines
-from tests.unit.response.requesting import approve, do, incident
+from tests.unit.response.requesting import approve, carried_on, do, incident, kinds, pull, release, to_the_end
 
 OFF = Step("disable_unit", {"unit": "ecs.service"}, ("sudo -n systemctl disable --now -- ecs.service",))
 BACK = Step("restore_unit", {"unit": "ecs.service", "verbs": "enable"}, ("sudo -n systemctl enable -- ecs.service",))
@@ -57,20 +56,7 @@ def proposed(stage: Stage, *steps: Step, ends: PlanImpact | None = None, **bound
 
 def after_the_first(stage: Stage) -> Incident:
     """Carry it on until its first step is proved, and return it."""
-    remediation = stage.remediation()
-    for _ in range(100):
-        again = do(stage, remediation.advance("two"))
-        assert again is not None
-        stage.world.now += again.after
-        if incident(stage, "two").next_step == 2:
-            return incident(stage, "two")
-    raise AssertionError("its first step never ends")
-
-
-def to_the_end(stage: Stage) -> Incident:
-    remediation = stage.remediation()
-    while (again := do(stage, remediation.advance("two"))) is not None:
-        stage.world.now += again.after
+    assert any(kinds(stage, "two")[-1] == "StepVerified" for _ in carried_on(stage, "two")), "its first step never ends"
     return incident(stage, "two")
 
 
@@ -78,19 +64,11 @@ def test_step_that_follows_is_not_taken_in_a_boot_that_nobody_approved(stage: St
     wire, node = proposed(stage, OFF, BACK), stage.nodes["n1"]
     after_the_first(stage)
     node.reboot(by_us=False)
-    done = to_the_end(stage)
+    done = to_the_end(stage, "two")
     assert isinstance(done.steps[1].outcome, StepSkipped)
     assert "was rebooted" in done.steps[1].outcome.because
     assert not node.enabled
     assert len(wire.lines) == 1
-
-
-def test_step_that_follows_in_the_same_boot_is_taken(stage: Stage) -> None:
-    wire, node = proposed(stage, OFF, BACK), stage.nodes["n1"]
-    after_the_first(stage)
-    to_the_end(stage)
-    assert node.enabled
-    assert [told[0].boot_id for told in map(parse_fenced, wire.lines) if told is not None] == [node.boot_id] * 2
 
 
 @pytest.mark.parametrize(("name", "told"), [("b.service", "now stop something else"), ("ssh.service", "WouldStopP")])
@@ -98,44 +76,53 @@ def test_step_that_follows_and_would_stop_more_by_now_is_not_taken(stage: Stage,
     wire = proposed(stage, OFF, MASK)
     after_the_first(stage)
     stage.nodes["n1"].consists_of = name
-    done = to_the_end(stage)
+    done = to_the_end(stage, "two")
     assert isinstance(done.ending, Escalated)
     assert told in done.ending.because
     assert name in done.ending.because
     assert len(wire.lines) == 1
 
 
+def test_step_that_somebody_undid_is_followed_by_none(stage: Stage) -> None:
+    wire, node = proposed(stage, OFF, MASK), stage.nodes["n1"]
+    after_the_first(stage)
+    node.enabled = node.active = True
+    ending = to_the_end(stage, "two").ending
+    assert isinstance(ending, Escalated)
+    assert ending.because == "Disable ecs.service: that is undone again."
+    assert len(wire.lines) == 1
+
+
 REBUILD = "md md0/md/sync_action recover 12 / 99\n"
 
 
-def test_reboot_waits_for_a_rebuild_that_began_since_the_yes(stage: Stage) -> None:
-    node = stage.nodes["n1"]
-    fenced_by_boot = f'test "$(cat /proc/sys/kernel/random/boot_id)" = {node.boot_id} && exec sudo -n systemctl reboot'
-    proposed(stage, OFF, Step("reboot", {}, (fenced_by_boot,)))
+def disabled_then_reboots(stage: Stage) -> str:
+    """A plan whose first step is proved; return the boot that its reboot is bound to."""
+    proposed(stage, OFF, rebooting(stage))
     after_the_first(stage)
-    boot, node.at_work = node.boot_id, REBUILD
-    remediation, because = stage.remediation(), ""
-    for _ in range(8):
-        again = do(stage, remediation.advance("two"))
-        assert again is not None
-        because = again.because
-        stage.world.now += again.after
-    assert "WouldCutOff: md0 is in recover" in because
+    return stage.nodes["n1"].boot_id
+
+
+def rebooting(stage: Stage) -> Step:
+    return stage.plan("n1", stage.nodes["n1"].boot_id).steps[1]
+
+
+def test_reboot_waits_for_a_rebuild_that_began_since_the_yes(stage: Stage) -> None:
+    boot, node = disabled_then_reboots(stage), stage.nodes["n1"]
+    node.at_work = REBUILD
+    waits = [again.because for again, _ in zip(carried_on(stage, "two"), range(8), strict=False)]
+    assert "WouldCutOff: md0 is in recover" in waits[-1]
     assert node.boot_id == boot
     node.at_work = ""
     assert incident(stage, "two").ending is None
-    to_the_end(stage)
+    to_the_end(stage, "two")
     assert node.boot_id != boot, "it ended while the approval lived"
 
 
 def test_reboot_is_not_sent_where_a_rebuild_outlives_its_approval(stage: Stage) -> None:
-    node = stage.nodes["n1"]
-    fenced_by_boot = f'test "$(cat /proc/sys/kernel/random/boot_id)" = {node.boot_id} && exec sudo -n systemctl reboot'
-    proposed(stage, OFF, Step("reboot", {}, (fenced_by_boot,)))
-    after_the_first(stage)
-    boot, node.at_work = node.boot_id, REBUILD
-    done = to_the_end(stage)
-    assert done.ending is not None
+    boot, node = disabled_then_reboots(stage), stage.nodes["n1"]
+    node.at_work = REBUILD
+    assert to_the_end(stage, "two").ending is not None
     assert node.boot_id == boot
 
 
@@ -149,44 +136,39 @@ RULES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("rules", RULES)
-def test_rules_that_changed_since_the_yes_begin_no_step(stage: Stage, rules: str) -> None:
+@pytest.mark.parametrize("begun", [False, True])
+def test_rules_that_changed_since_the_yes_begin_no_step_and_stop_the_next(
+    stage: Stage, rules: str, begun: bool
+) -> None:
     wire = proposed(stage, OFF, MASK)
+    if begun:
+        after_the_first(stage)
     stage.policy = replace(stage.policy, **RULES[rules])
-    done = to_the_end(stage)
-    assert isinstance(done.ending, Cancelled)
-    assert "policy" in done.ending.because
-    assert wire.lines == []
-
-
-@pytest.mark.parametrize("rules", RULES)
-def test_rules_that_changed_between_two_steps_stop_the_next(stage: Stage, rules: str) -> None:
-    wire = proposed(stage, OFF, MASK)
-    after_the_first(stage)
-    stage.policy = replace(stage.policy, **RULES[rules])
-    done = to_the_end(stage)
-    assert isinstance(done.ending, Escalated)
-    assert "policy" in done.ending.because
-    assert len(wire.lines) == 1
+    ending = to_the_end(stage, "two").ending
+    assert isinstance(ending, Escalated if begun else Cancelled)
+    assert "policy" in ending.because
+    assert len(wire.lines) == begun
 
 
 def test_bot_that_may_not_act_any_more_sends_nothing_and_the_yes_expires(stage: Stage) -> None:
     wire = proposed(stage, OFF, MASK)
     stage.policy = replace(stage.policy, acting=False)
-    assert isinstance(to_the_end(stage).ending, Expired)
+    assert isinstance(to_the_end(stage, "two").ending, Expired)
     assert wire.lines == []
 
 
 def test_brake_between_the_yes_and_a_step_lets_it_begin_only_once_released(stage: Stage) -> None:
-    wire = proposed(stage, OFF, BACK)
+    wire, node = proposed(stage, OFF, BACK), stage.nodes["n1"]
     after_the_first(stage)
-    stage.ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
+    pull(stage)
     remediation = stage.remediation()
     for _ in range(3):
         assert do(stage, remediation.advance("two")) is not None
     assert len(wire.lines) == 1
-    stage.ledger.append.now(HOUSE, None, BrakeReleased("it is over"), "terminal:ann")
-    to_the_end(stage)
-    assert len(wire.lines) == 2
+    release(stage)
+    to_the_end(stage, "two")
+    assert node.enabled
+    assert [told[0].boot_id for told in map(parse_fenced, wire.lines) if told is not None] == [node.boot_id] * 2
 
 
 def test_fewer_units_than_were_shown_stand_in_nobodys_way() -> None:
@@ -207,7 +189,7 @@ def test_fewer_units_than_were_shown_stand_in_nobodys_way() -> None:
 
 @pytest.mark.parametrize("name", ["b.service", "ssh.service"])
 def test_what_was_cut_and_would_stop_more_by_now_is_not_sent_again(stage: Stage, name: str) -> None:
-    advances, wire = carried_on(stage, Cut(DISABLE, after=False))
+    advances, wire = approved(stage, Cut(DISABLE, after=False))
     for again in advances:
         if wire.sent:
             stage.nodes["n1"].consists_of = name
@@ -223,10 +205,6 @@ def test_what_was_cut_and_would_stop_more_by_now_is_not_sent_again(stage: Stage,
 
 ETCD, POSTGRES = EndedItem("etcd.service", KEEPS), EndedItem("postgres", KEEPS, 9)
 LATER = timedelta(minutes=2)
-
-
-def rebooting(stage: Stage) -> Step:
-    return stage.plan("n1", stage.nodes["n1"].boot_id).steps[1]
 
 
 def ending(stage: Stage, *found: PlanImpact) -> tuple[Remediation, list[str]]:
@@ -300,9 +278,7 @@ def test_database_that_came_after_the_first_step_is_a_persons_to_see_to(stage: S
     after_the_first(stage)
     stage.world.now += LATER
     remediation, _ = ending(stage, PlanImpact((ETCD, POSTGRES)))
-    while do(stage, remediation.advance("two")) is not None:
-        stage.world.now += timedelta(seconds=5)
-    done = incident(stage, "two")
+    done = to_the_end(stage, "two", remediation)
     assert isinstance(done.ending, Escalated)
     assert "postgres runs here now" in done.ending.because
     assert stage.nodes["n1"].boot == 0

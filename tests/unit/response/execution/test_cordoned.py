@@ -122,14 +122,6 @@ async def test_node_that_somebody_opens_while_it_is_watched_is_told(here: DrainS
     assert f"{NAME} was uncordoned" in done.ending.because
 
 
-async def test_runner_that_dies_is_followed_by_one_that_does_not_cordon_twice(here: DrainStage) -> None:
-    await here.approved(worker())
-    await here.run(here.runner(), until=lambda _: bool(here.calls("PATCH")))
-    done = await here.run(here.runner())
-    assert isinstance(done.steps[0].outcome, StepVerified)
-    assert here.calls("PATCH") == [CORDON]
-
-
 @pytest.mark.parametrize(
     ("node", "draining"),
     [

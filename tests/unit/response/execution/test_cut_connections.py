@@ -8,25 +8,21 @@ from datetime import timedelta
 
 import pytest
 
-from bot.actions import ACTIONS
 from bot.domain.alert import Alert
 from bot.domain.batch import Batch
 from bot.domain.claim import Doubts
 from bot.domain.command import Completed
 from bot.domain.contracts import AdvanceLater
 from bot.domain.errors import ConnectionLost, ConnectionRefused
-from bot.domain.events import AlertCleared, Approved, Escalated, StepStarted
-from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, CauseMuted
+from bot.domain.events import AlertCleared, Escalated, StepStarted
+from bot.domain.house_events import HOUSE, CauseMuted
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.ledger import Ledger
-from bot.response.execution.node_access import NodeAccess
-from bot.response.execution.remediation import Remediation
-from bot.response.execution.step_executor import StepExecutor
 from tests.schedules.parts import Wire
 from tests.schedules.stage import Stage
 from tests.schedules.world import BEGAN_AT
-from tests.unit.response.requesting import do, incident
+from tests.unit.response.requesting import approve, carried_on, happens, incident, kinds, pull, release
 
 DISABLE, REBOOT, LOOK = "disable --now", "systemctl reboot", "boot_id"
 
@@ -80,41 +76,30 @@ class CutWire(Wire):
             yield run
 
 
-def carried_on(stage: Stage, cut: Cut, name: str = "one") -> tuple[Iterator[AdvanceLater], CutWire]:
+def approved(
+    stage: Stage, cut: Cut, name: str = "one", alert: Alert | None = None
+) -> tuple[Iterator[AdvanceLater], CutWire]:
     """Approve it, and carry it on over such a wire; by a policy of its own it is proposed anew."""
     if name != "one":
-        stage.propose(name, "n1")
-    found = incident(stage, name)
-    assert found.proposal is not None
-    stage.ledger.append.now(name, found.seq, Approved(found.proposal.digest, "it leaks"), "terminal:ann")
-    wire = CutWire(stage.wire, cut)
-    return carried_on_by(stage, wire, name), wire
-
-
-def carried_on_by(stage: Stage, wire: CutWire, name: str) -> Iterator[AdvanceLater]:
-    """Let a runner carry it to its end, and yield what it says after each advance."""
-    world, reach = stage.world, NodeAccess(wire, ACTIONS)
-    stepping = StepExecutor(stage.policy, stage.recorder, reach, stage, world.clock, world.sleep, "r")
-    remediation = Remediation(stage.record, stepping, stage, stage.diagnose)
-    for _ in range(2000):
-        again = do(stage, remediation.advance(name))
-        if again is None:
-            return
-        yield again
-        world.now += max(timedelta(milliseconds=10), again.after)
-    raise AssertionError(f"it never ends: {incident(stage, name).state}")
+        stage.propose(name, "n1", alert=alert)
+    approve(stage, name)
+    stage.wire = wire = CutWire(stage.wire, cut)
+    return carried_on(stage, name), wire
 
 
 def ended(stage: Stage, cut: Cut, name: str = "one") -> tuple[Incident, CutWire]:
     """Approve it, and carry it out over such a wire to its end."""
-    advances, wire = carried_on(stage, cut, name)
+    advances, wire = approved(stage, cut, name)
     assert list(advances)
     return incident(stage, name), wire
 
 
+@pytest.mark.parametrize("refused", [False, True], ids=["cut after the command ran", "never connected"])
 @pytest.mark.parametrize("words", [DISABLE, REBOOT])
-def test_cut_after_the_command_ran_is_seen_by_its_proof_and_nothing_is_sent_twice(stage: Stage, words: str) -> None:
-    done, wire = ended(stage, Cut(words, after=True))
+def test_what_ran_is_seen_by_its_proof_and_what_was_never_sent_is_sent_once(
+    stage: Stage, words: str, refused: bool
+) -> None:
+    done, wire = ended(stage, Cut(words, after=not refused, refused=refused))
     assert done.state == "resolved"
     assert wire.sent == [DISABLE, REBOOT]
     assert stage.nodes["n1"].asked == 1
@@ -165,14 +150,6 @@ def test_command_that_ended_and_shows_no_effect_is_not_sent_again(stage: Stage) 
     assert wire.sent == [DISABLE, REBOOT]
 
 
-@pytest.mark.parametrize("words", [DISABLE, REBOOT])
-def test_connection_that_was_never_made_is_made_again_and_the_command_sent_once(stage: Stage, words: str) -> None:
-    done, wire = ended(stage, Cut(words, after=False, refused=True))
-    assert done.state == "resolved"
-    assert wire.sent == [DISABLE, REBOOT]
-    assert stage.nodes["n1"].asked == 1
-
-
 @pytest.mark.parametrize("nth", range(1, 8))
 def test_cut_in_any_look_is_looked_at_again(stage: Stage, nth: int) -> None:
     done, wire = ended(stage, Cut(LOOK, after=False, nth=nth))
@@ -183,8 +160,7 @@ def test_cut_in_any_look_is_looked_at_again(stage: Stage, nth: int) -> None:
 
 def test_node_that_cannot_be_read_after_its_first_step_is_a_question_and_then_a_persons(stage: Stage) -> None:
     done, wire = ended(stage, Cut(LOOK, after=False, nth=2, for_seconds=3600))
-    kinds = [entry.kind for entry in stage.ledger.read.now("one")]
-    assert kinds[-2:] == ["QuestionAsked", "Escalated"]
+    assert kinds(stage)[-2:] == ["QuestionAsked", "Escalated"]
     assert isinstance(done.ending, Escalated)
     assert "It is not known whether “Disable ecs.service” took effect" in done.ending.because
     assert wire.sent == [DISABLE]
@@ -196,38 +172,25 @@ def test_node_that_cannot_be_read_before_anything_is_done_expires(stage: Stage) 
     assert wire.sent == []
 
 
-def test_node_that_cannot_be_read_while_it_is_watched_is_not_called_cured(stage: Stage) -> None:
-    def is_watched() -> bool:
-        return any(entry.kind == "ValidationStarted" for entry in stage.ledger.read.now("one"))
-
-    done, _ = ended(stage, Cut(LOOK, after=False, for_seconds=3600, once=is_watched))
-    assert isinstance(done.ending, Escalated)
-    assert "It is not known whether the cure holds" in done.ending.because
-
-
-def test_short_cut_while_it_is_watched_changes_nothing(stage: Stage) -> None:
-    def is_watched() -> bool:
-        return any(entry.kind == "ValidationStarted" for entry in stage.ledger.read.now("one"))
-
-    done, _ = ended(stage, Cut(LOOK, after=False, once=is_watched))
-    assert done.state == "resolved"
-    assert next(one.holds for one in done.samples) is False
+@pytest.mark.parametrize("away", [3600.0, 0.0])
+def test_node_that_cannot_be_read_while_it_is_watched_is_not_called_cured_before_it_was(
+    stage: Stage, away: float
+) -> None:
+    done, _ = ended(stage, Cut(LOOK, after=False, for_seconds=away, once=lambda: "ValidationStarted" in kinds(stage)))
+    if away:
+        assert isinstance(done.ending, Escalated)
+        assert "It is not known whether the cure holds" in done.ending.because
+    else:
+        assert done.state == "resolved"
+        assert next(one.holds for one in done.samples) is False
 
 
 # --- what was cut off, and may not be sent again now
 
 
-def pull(stage: Stage) -> None:
-    stage.ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:bob")
-
-
-def release(stage: Stage) -> None:
-    stage.ledger.append.now(HOUSE, None, BrakeReleased("done"), "terminal:ann")
-
-
 def pulled_when_it_is_cut(stage: Stage, words: str) -> tuple[Iterator[AdvanceLater], CutWire]:
     stage.policy = replace(stage.policy, approval_expires=timedelta(minutes=15))
-    advances, wire = carried_on(stage, Cut(words, after=False), "again")
+    advances, wire = approved(stage, Cut(words, after=False), "again")
     for _ in advances:
         if wire.sent and wire.sent[-1] == words:
             pull(stage)
@@ -261,9 +224,9 @@ def test_what_was_cut_is_handed_over_where_the_brake_stays_on(stage: Stage, word
 
 
 def test_other_program_does_not_send_again_what_was_cut_either(stage: Stage) -> None:
-    _, wire = pulled_when_it_is_cut(stage, REBOOT)
+    pulled_when_it_is_cut(stage, REBOOT)
     stage.world.now += timedelta(minutes=5)
-    other = carried_on_by(stage, wire, "again")
+    other = carried_on(stage, "again")
     assert [next(other).because.partition(":")[0] for _ in range(3)][-1] == "Braked"
     release(stage)
     assert list(other)
@@ -273,7 +236,7 @@ def test_other_program_does_not_send_again_what_was_cut_either(stage: Stage) -> 
 def test_what_was_cut_waits_for_the_end_of_quiet_hours(stage: Stage) -> None:
     stage.policy = replace(stage.policy, approval_expires=timedelta(minutes=15), quiet=((9 * 60 + 1, 9 * 60 + 4),))
     began_at = stage.world.now
-    advances, wire = carried_on(stage, Cut(DISABLE, after=False, for_seconds=90), "again")
+    advances, wire = approved(stage, Cut(DISABLE, after=False, for_seconds=90), "again")
     said = [again.because.partition(":")[0] for again in advances]
     assert "QuietHours" in said
     assert incident(stage, "again").state == "resolved"
@@ -290,16 +253,13 @@ def comes(stage: Stage, what: str) -> None:
         until = stage.world.now + timedelta(days=1)
         stage.ledger.append.now(HOUSE, None, CauseMuted("leaked-memory-cgroups", "n*", until, "known"), "terminal:eve")
     else:
-        stage.ledger.append.now("again", incident(stage, "again").seq, AlertCleared("pagerduty", "Q1"), "bot")
+        happens(stage, AlertCleared("pagerduty", "Q1"), "again")
 
 
 def cut_when_it_comes(stage: Stage, what: str, cut: Cut) -> tuple[Incident, CutWire]:
-    stage.propose("again", "n1", alert=Alert("pagerduty", "Q1"))
-    found = incident(stage, "again")
-    assert found.proposal is not None
-    stage.ledger.append.now("again", found.seq, Approved(found.proposal.digest, "it leaks"), "terminal:ann")
-    wire, told = CutWire(stage.wire, cut), False
-    for _ in carried_on_by(stage, wire, "again"):
+    advances, wire = approved(stage, cut, "again", Alert("pagerduty", "Q1"))
+    told = False
+    for _ in advances:
         if cut.seen and not told:
             comes(stage, what)
             told = True
@@ -334,7 +294,7 @@ def test_what_never_ran_waits_while_its_cause_is_in_doubt_and_is_sent_once_it_is
         return lambda policy, cause: next(iter(doubted), "")
 
     stage.recorder.ledger = stage.ledger = Ledger(stage.ledger.database, lambda: stage.world.now, doubters=[doubts])
-    advances, wire = carried_on(stage, Cut(DISABLE, after=False, refused=True, for_seconds=20))
+    advances, wire = approved(stage, Cut(DISABLE, after=False, refused=True, for_seconds=20))
     for _ in advances:
         if wire.cut.seen:
             doubted.append("It was wrong.")

@@ -169,16 +169,6 @@ async def test_brake_at_the_end_of_the_watch_keeps_the_node_cordoned_and_looked_
     assert here.cluster.patched == [f"{NAME} unschedulable=True", f"{NAME} unschedulable=None"]
 
 
-async def test_node_that_falls_sick_while_the_brake_is_on_is_not_opened_by_its_release(here: DrainStage) -> None:
-    await here.approved(worker())
-    await here.run(until=lambda incident: incident.cure_has_held)
-    await pull(here)
-    here.cured = False
-    done = await here.run()
-    assert isinstance(done.ending, Escalated)
-    assert here.cluster.nodes[NAME].unschedulable
-
-
 async def test_brake_that_is_never_released_leaves_the_node_cordoned_and_says_so(here: DrainStage) -> None:
     await here.approved(worker())
     await here.run(until=lambda incident: incident.cure_has_held)

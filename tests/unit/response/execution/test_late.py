@@ -14,15 +14,12 @@ from bot.domain.action import Step
 from bot.domain.claim import Claim
 from bot.domain.events import Escalated, StepSkipped, StepStarted
 from bot.domain.fence import Fence
-from bot.domain.policy import Policy
 from bot.domain.verdict import Evidence
 from bot.response.execution.node_access import NodeAccess, TooLate
 from bot.response.execution.remediation import Remediation
 from tests.nodes.draining import NAME, DrainStage, worker
 from tests.schedules.stage import POLICY, Stage
-from tests.unit.response.requesting import approve, do, incident, run
-
-MINUTE = timedelta(minutes=1)
+from tests.unit.response.requesting import MINUTE, approve, begin, do, happens, incident, proposal, run
 
 
 class StandsStill:
@@ -125,36 +122,23 @@ async def test_round_of_a_drain_that_another_runner_ended_moves_nothing(here: Dr
 # --- sent again by another program
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        replace(POLICY, acting=False),
-        replace(POLICY, units=frozenset()),
-        replace(POLICY, approvers=frozenset(("terminal:bob",))),
-    ],
-    ids=["does not act", "unit not named", "other approvers"],
-)
-def test_step_whose_runner_died_is_not_sent_again_under_other_rules(stage: Stage, policy: Policy) -> None:
+@pytest.mark.parametrize("then", ["does not act", "unit not named", "other approvers", "another boot"])
+def test_step_whose_runner_died_is_not_sent_again_under_other_rules_or_into_another_boot(
+    stage: Stage, then: str
+) -> None:
     approve(stage)
-    proposal = incident(stage).proposal
-    assert proposal is not None
-    started = StepStarted(1, 1, stage.nodes["n1"].boot_id, (), "died")
-    stage.ledger.begin.now("one", 4, started, "bot", Claim("n1", proposal.plan.remedy, "died"))
-    stage.policy = policy
+    begin(stage)
+    rules: dict[str, dict[str, Any]] = {
+        "does not act": {"acting": False},
+        "unit not named": {"units": frozenset()},
+        "other approvers": {"approvers": frozenset(("terminal:bob",))},
+    }
+    if then == "another boot":
+        stage.nodes["n1"].reboot(by_us=False)
+    else:
+        stage.policy = replace(POLICY, **rules[then])
     done = run(stage)
-    assert stage.nodes["n1"].enabled, "nothing was sent"
-    assert isinstance(done.ending, Escalated)
-
-
-def test_step_whose_runner_died_is_not_sent_again_into_another_boot(stage: Stage) -> None:
-    approve(stage)
-    proposal, node = incident(stage).proposal, stage.nodes["n1"]
-    assert proposal is not None
-    started = StepStarted(1, 1, node.boot_id, (), "died")
-    stage.ledger.begin.now("one", 4, started, "bot", Claim("n1", proposal.plan.remedy, "died"))
-    node.reboot(by_us=False)
-    done = run(stage)
-    assert node.enabled, "whoever booted it may want it"
+    assert stage.nodes["n1"].enabled, "nothing was sent; whoever booted it may want it"
     assert isinstance(done.ending, Escalated)
 
 
@@ -166,13 +150,12 @@ def test_step_begun_while_the_ledgers_clock_was_ahead_holds_its_node_no_longer_t
     stage: Stage, answers: bool
 ) -> None:
     approve(stage)
-    proposal, node, world = incident(stage).proposal, stage.nodes["n1"], stage.world
-    assert proposal is not None
-    stage.ledger.append.now("one", 4, StepSkipped(1, "it is off already"), "bot")
+    node, world = stage.nodes["n1"], stage.world
+    happens(stage, StepSkipped(1, "it is off already"))
     world.put = timedelta(hours=6)
     before = Evidence("reboot", "look", "", (f"boot_id={node.boot_id}",))
     started = StepStarted(2, 1, node.boot_id, (before,), "died")
-    stage.ledger.begin.now("one", 5, started, "bot", Claim("n1", proposal.plan.remedy, "died"))
+    stage.ledger.begin.now("one", 5, started, "bot", Claim("n1", proposal(stage).plan.remedy, "died"))
     world.put = timedelta(0)
     stage.policy = replace(POLICY, acting=False)  # so that the step is not sent again
     if not answers:

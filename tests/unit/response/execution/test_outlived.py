@@ -10,21 +10,18 @@ import pytest
 
 from bot.actions import ACTIONS
 from bot.domain.alert import Alert
-from bot.domain.claim import Claim, Doubts
-from bot.domain.errors import Refused
+from bot.domain.claim import Doubts
 from bot.domain.events import (
     AlertCleared,
     AlertJoined,
     AlertReceived,
-    Approved,
     Cancelled,
     Escalated,
     Expired,
     PlanProposed,
-    StepStarted,
     Triaged,
 )
-from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, CauseMuted
+from bot.domain.house_events import HOUSE, CauseMuted
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.verdict import Verdict
@@ -38,10 +35,25 @@ from bot.view.view import group_view
 from tests.directories import Nowhere
 from tests.schedules.stage import HEALTHY, POLICY, Stage
 from tests.schedules.whole_look import WholeLook
-from tests.unit.response.requesting import ANN, ASKER, BOB, approve, do, incident, refusals, run
-
-MINUTE = timedelta(minutes=1)
-
+from tests.unit.response.requesting import (
+    ANN,
+    ASKER,
+    BOB,
+    MINUTE,
+    allowed,
+    approve,
+    begin,
+    carried_on,
+    do,
+    happens,
+    incident,
+    pull,
+    refusals,
+    refused,
+    release,
+    run,
+    to_the_end,
+)
 
 # --- how long a yes lives
 
@@ -57,9 +69,7 @@ def test_yes_that_comes_on_record_after_its_time_is_refused(stage: Stage) -> Non
         return verdict
 
     preflight = Preflight(reach, stage, WholeLook(reach, slow))
-    refused = do(stage, replace(responder, preflight=preflight).decide("one", ANN))
-    assert isinstance(refused, Refused), refused
-    assert refused.name == "ApprovalExpired"
+    assert refused(stage, replace(responder, preflight=preflight).decide("one", ANN)).name == "ApprovalExpired"
     assert isinstance(incident(stage).ending, Expired)
     assert refusals(stage) == [("approve", "ApprovalExpired")]
 
@@ -74,9 +84,7 @@ def test_yes_that_was_written_down_too_late_lets_nothing_begin(stage: Stage) -> 
 
 def test_yes_from_a_clock_that_was_hours_ahead_lives_no_longer(stage: Stage) -> None:
     stage.world.now += timedelta(hours=9)
-    found = incident(stage)
-    assert found.proposal is not None
-    stage.ledger.append.now("one", found.seq, Approved(found.proposal.digest, "it leaks"), "terminal:ann")
+    approve(stage)
     stage.world.now -= timedelta(hours=9)
     assert isinstance(run(stage).ending, Expired)
 
@@ -89,36 +97,22 @@ def test_yes_lives_by_the_ledgers_clock_where_the_bots_is_an_hour_behind(stage: 
     assert stage.nodes["n1"].enabled
 
 
-def test_yes_of_which_nobody_can_say_how_old_it_is_lets_nothing_begin(stage: Stage) -> None:
+@pytest.mark.parametrize("behind", ["", "the brake", "its node"])
+def test_yes_of_a_proposal_from_a_clock_that_was_hours_ahead_lets_nothing_begin(stage: Stage, behind: str) -> None:
+    """Nobody can say how old it is, nor does it wait until the time that the clock had."""
     stage.world.now += timedelta(hours=9)
     stage.propose("two", "n1")
     approve(stage, "two")
     stage.world.now -= timedelta(hours=9)
-    assert isinstance(run(stage, "two").ending, Expired)
-    assert stage.nodes["n1"].enabled
-
-
-def test_yes_from_a_clock_that_was_hours_ahead_does_not_wait_behind_the_brake_until_that_time(stage: Stage) -> None:
-    stage.world.now += timedelta(hours=9)
-    stage.propose("two", "n1")
-    approve(stage, "two")
-    stage.world.now -= timedelta(hours=9)
-    stage.ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:eve")
-    do(stage, stage.remediation().advance("two"))
-    stage.world.now += timedelta(hours=9)
-    stage.ledger.append.now(HOUSE, None, BrakeReleased("it is over"), "terminal:ann")
-    assert isinstance(run(stage, "two").ending, Expired)
-    assert stage.nodes["n1"].enabled
-
-
-def test_yes_from_a_clock_that_was_hours_ahead_does_not_wait_for_its_node_until_that_time(stage: Stage) -> None:
-    stage.world.now += timedelta(hours=9)
-    stage.propose("two", "n1")
-    approve(stage, "two")
-    stage.world.now -= timedelta(hours=9)
-    stage.nodes["n1"].down_until = stage.world.now + timedelta(hours=8)
-    do(stage, stage.remediation().advance("two"))
-    stage.world.now += timedelta(hours=9)
+    if behind == "the brake":
+        pull(stage)
+    elif behind:
+        stage.nodes["n1"].down_until = stage.world.now + timedelta(hours=8)
+    if behind:
+        do(stage, stage.remediation().advance("two"))
+        stage.world.now += timedelta(hours=9)
+    if behind == "the brake":
+        release(stage)
     assert isinstance(run(stage, "two").ending, Expired)
     assert stage.nodes["n1"].enabled
 
@@ -142,11 +136,16 @@ def test_plan_whose_cause_is_accepted_after_the_yes_does_not_begin(stage: Stage)
     assert stage.nodes["n1"].enabled
 
 
-def test_plan_that_has_begun_is_finished_whatever_is_accepted_meanwhile(stage: Stage) -> None:
-    approve(stage)
-    do(stage, stage.remediation().advance("one"))
-    mute(stage)
-    assert run(stage).state == "resolved"
+@pytest.mark.parametrize("what", ["mute", "over"])
+def test_plan_that_has_begun_is_finished_whatever_is_accepted_or_over_meanwhile(stage: Stage, what: str) -> None:
+    stage.propose("two", "n1", alert=Alert("pagerduty", "Q1"))
+    approve(stage, "two")
+    do(stage, stage.remediation().advance("two"))
+    if what == "mute":
+        mute(stage)
+    else:
+        happens(stage, AlertCleared("pagerduty", "Q1"), "two")
+    assert run(stage, "two").state == "resolved"
 
 
 def test_plan_whose_cause_comes_into_doubt_after_the_yes_waits_and_begins_once_it_is_lifted(stage: Stage) -> None:
@@ -217,15 +216,6 @@ def test_plan_whose_source_says_after_the_yes_that_it_is_over_does_not_begin(sta
         assert done.state == "resolved"
 
 
-def test_plan_that_has_begun_is_finished_though_its_alert_is_over(stage: Stage) -> None:
-    stage.propose("two", "n1", alert=Alert("pagerduty", "Q1"))
-    approve(stage, "two")
-    do(stage, stage.remediation().advance("two"))
-    found = incident(stage, "two")
-    stage.ledger.append.now("two", found.seq, AlertCleared("pagerduty", "Q1"), "bot")
-    assert run(stage, "two").state == "resolved"
-
-
 @pytest.mark.parametrize("name", ["n1", "n1.local"])
 def test_plan_of_a_node_that_another_incident_has_cured_since_the_yes_does_not_begin(stage: Stage, name: str) -> None:
     """It waited, as for a budget; what cured the node was another plan, and its program died right after its end."""
@@ -253,12 +243,12 @@ def test_plan_of_a_node_that_another_incident_has_cured_since_the_yes_does_not_b
 def test_node_is_read_again_before_a_plan_that_waited_long_for_its_turn_begins(stage: Stage, well: bool) -> None:
     """Behind the brake, a budget or a busy node: people may have cured it meanwhile."""
     approve(stage)
-    stage.ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:eve")
+    pull(stage)
     do(stage, stage.remediation().advance("one"))
     stage.world.now += MINUTE
     if well:
         stage.verdict = lambda name: HEALTHY  # type: ignore[method-assign]
-    stage.ledger.append.now(HOUSE, None, BrakeReleased("it is over"), "terminal:ann")
+    release(stage)
     done = run(stage)
     assert sum(stage.nodes["n1"].reboots.values()) == (not well)
     if well:
@@ -271,7 +261,7 @@ def test_node_is_read_again_before_a_plan_that_waited_long_for_its_turn_begins(s
 
 def test_node_is_read_again_twice_a_minute_while_its_plan_waits_for_its_turn(stage: Stage) -> None:
     approve(stage)
-    stage.ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:eve")
+    pull(stage)
     remediation, looks = stage.remediation(), 0
     real = stage.verdict
 
@@ -294,7 +284,7 @@ def test_node_is_read_again_twice_a_minute_while_its_plan_waits_for_its_turn(sta
 def only_skipped(stage: Stage) -> Stage:
     """People switched the unit off while the brake held the plan up: of its steps only the reboot is left."""
     approve(stage)
-    stage.ledger.append.now(HOUSE, None, BrakePulled("a rollout"), "terminal:eve")
+    pull(stage)
     stage.world.now += timedelta(seconds=20)
     stage.nodes["n1"].enabled = stage.nodes["n1"].active = False
     do(stage, stage.remediation().advance("one"))
@@ -304,14 +294,13 @@ def only_skipped(stage: Stage) -> Stage:
 
 def test_yes_lives_no_longer_for_it(only_skipped: Stage) -> None:
     only_skipped.world.now += POLICY.approval_expires - timedelta(seconds=10)
-    only_skipped.ledger.append.now(HOUSE, None, BrakeReleased("it is over"), "terminal:ann")
+    release(only_skipped)
     assert isinstance(run(only_skipped).ending, Expired)
     assert not only_skipped.nodes["n1"].reboots
 
 
 def test_plan_is_called_off_after_it_all_the_same(only_skipped: Stage) -> None:
-    done = do(only_skipped, only_skipped.responder().cancel("one", ASKER))
-    assert isinstance(done, Incident), done
+    done = allowed(only_skipped, only_skipped.responder().cancel("one", ASKER))
     assert isinstance(done.ending, Cancelled)
     view = group_view((done,), replace(NOTHING, words=PlanWords(ACTIONS)))
     assert "Nothing was changed on the node." in str(view.incidents[0].sentences)
@@ -333,8 +322,7 @@ def resolved(stage: Stage) -> None:
 def test_as_many_have_to_agree_to_taking_back_as_to_anything(stage: Stage) -> None:
     resolved(stage)
     stage.policy = replace(POLICY, approvals=2)
-    opened = do(stage, stage.responder().undo("one", ASKER))
-    assert isinstance(opened, Incident), opened
+    opened = allowed(stage, stage.responder().undo("one", ASKER))
     assert opened.proposal is not None
     assert opened.proposal.approvals_needed == 2
     assert do(stage, stage.responder().decide(opened.id, ANN)).state == "proposed"
@@ -344,9 +332,7 @@ def test_as_many_have_to_agree_to_taking_back_as_to_anything(stage: Stage) -> No
 def test_nobody_proposes_to_take_back_where_nobody_acts(stage: Stage) -> None:
     resolved(stage)
     stage.policy = replace(POLICY, acting=False)
-    refused = do(stage, stage.responder().undo("one", ASKER))
-    assert isinstance(refused, Refused), refused
-    assert refused.name == "NotAnApprover"
+    assert refused(stage, stage.responder().undo("one", ASKER)).name == "NotAnApprover"
     assert [one.id for one in stage.ledger.incidents.now()] == ["one"], "nothing was opened"
 
 
@@ -374,9 +360,7 @@ def test_program_that_does_not_know_the_node_leaves_a_step_to_the_one_at_work(st
     again = do(stage, other.advance("one"))
     assert again is not None, incident(stage).ending
     assert incident(stage).state == "acting"
-    while do(stage, at_work.advance("one")) is not None:
-        stage.world.now += timedelta(seconds=2)
-    assert incident(stage).state == "resolved"
+    assert to_the_end(stage, by=at_work).state == "resolved"
 
 
 def test_step_whose_runner_died_while_the_clock_was_hours_ahead_waits_for_nobody(stage: Stage) -> None:
@@ -397,9 +381,7 @@ def test_node_that_nobody_knows_any_more_is_handed_over_in_the_end(stage: Stage)
     do(stage, stage.remediation().advance("one"))
     left = stage.remediation()
     left.nodes = Nowhere()
-    while (again := do(stage, left.advance("one"))) is not None:
-        assert again.after > timedelta(0)
-        stage.world.now += again.after
+    assert all(again.after > timedelta(0) for again in carried_on(stage, by=left))
     assert isinstance(incident(stage).ending, Escalated)
 
 
@@ -409,16 +391,11 @@ def test_node_that_nobody_knows_any_more_is_handed_over_in_the_end(stage: Stage)
 @pytest.mark.parametrize("begun", [False, True])
 def test_plan_of_a_newer_program_is_not_held_for_ever_by_an_older_one(stage: Stage, begun: bool) -> None:
     approve(stage)
-    proposal = incident(stage).proposal
-    assert proposal is not None
     if begun:
-        started = StepStarted(1, 1, stage.nodes["n1"].boot_id, (), "newer")
-        stage.ledger.begin.now("one", 4, started, "bot", Claim("n1", proposal.plan.remedy, "newer"))
+        begin(stage, "newer")
     older = stage.remediation()
     older.stepping.reach.actions = {}
-    while (again := do(stage, older.advance("one"))) is not None:
-        assert again.after > timedelta(0)
-        stage.world.now += again.after
+    assert all(again.after > timedelta(0) for again in carried_on(stage, by=older))
     assert isinstance(incident(stage).ending, Escalated if begun else Cancelled)
     assert stage.ledger.current_hold.now("n1") is None
 
@@ -429,8 +406,7 @@ def test_plan_of_a_newer_program_is_refused_by_its_name_and_on_record(stage: Sta
         resolved(stage)
     responder = stage.responder()
     responder.reach.actions = {}
-    refused = do(stage, responder.decide("one", ANN) if wish == "approve" else responder.undo("one", ANN))
-    assert isinstance(refused, Refused), refused
+    refused(stage, responder.decide("one", ANN) if wish == "approve" else responder.undo("one", ANN))
     assert refusals(stage) == [(wish, "CannotTell")]
 
 
