@@ -139,7 +139,7 @@ def test_capture_becomes_the_reading_beside_it(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=[f"{path.parent.name}/{path.stem}" for path in RECORDED])
-@settings(max_examples=up_to(32), deadline=None)
+@settings(max_examples=up_to(20), deadline=None)
 @given(data=st.data())
 def test_damaged_capture_becomes_a_reading_or_a_reason(path: Path, data: st.DataObject) -> None:
     whole = recorded(path)

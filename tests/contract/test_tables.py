@@ -104,6 +104,12 @@ def test_every_probe_is_asked_and_every_cause_evaluated_by_a_playbook() -> None:
     assert open_ones == set(), "node-health evaluates every cause whose probes it asks"
 
 
+def test_every_playbook_is_called_as_its_file_and_the_default_says_what_it_must_read() -> None:
+    known = library()
+    assert {f"{name}.yaml" for name in known.names} == {path.name for path in (BOT.parent / "playbooks").glob("*.yaml")}
+    assert known.get("node-health").must_read
+
+
 def test_every_probe_that_a_cause_evaluates_has_readings_made_at_random() -> None:
     evaluated = {probe for cause in CAUSES.values() for probe in cause.probes} - set(OTHER_PLAYBOOKS)
     missing = evaluated - set(REPLIES)

@@ -209,20 +209,6 @@ def test_of_two_units_that_could_both_have_left_them_none_is_named_as_sure(
     assert finding.remedy == ()
 
 
-@given(
-    held=st.integers(0, 6 * b.GIB),
-    more=st.integers(0, 6 * b.GIB),
-    looping=st.booleans(),
-)
-def test_more_memory_gone_never_lowers_the_status(held: int, more: int, looping: bool) -> None:
-    units = b.units(b.between_tries(restarts=DYING)) if looping else b.units()
-
-    def status(percpu: int) -> int:
-        return leak(b.cgroups(DYING), units, b.memory(16 * b.GIB, 8 * b.GIB, percpu=percpu)).status.rank
-
-    assert status(held) <= status(held + more)
-
-
 PERCENT = st.sampled_from([0.0, 5.0, 10.0, 50.0, 95.0, 99.0, 100.0]) | st.floats(0, 100, allow_nan=False)
 # A harm's own figure, from least to most, as the reading that tells of it.
 FIGURES: dict[str, tuple[st.SearchStrategy[float], Callable[[float], Any]]] = {
@@ -264,41 +250,49 @@ def test_more_of_a_harm_never_lowers_the_status(figure: str, data: st.DataObject
     assert ranks == sorted(ranks), list(zip(rising, told, strict=True))
 
 
-@given(seconds=st.integers(0, 5), more=st.integers(0, 5))
-def test_a_core_that_is_held_longer_never_lowers_the_status(seconds: int, more: int) -> None:
-    units = b.units(b.between_tries(restarts=DYING))
+def of_memory(amount: int, units: Any) -> Finding:
+    return leak(b.cgroups(DYING), units, b.memory(16 * b.GIB, 8 * b.GIB, percpu=amount * b.GIB // 2))
 
-    def status(held_for: int) -> int:
-        return leak(b.cgroups(DYING), units, b.held(hot_for=held_for), b.processes(b.process())).status.rank
 
-    assert status(seconds) <= status(min(5, seconds + more))
+def of_seconds(amount: int, units: Any) -> Finding:
+    return leak(b.cgroups(DYING), units, b.held(hot_for=min(5, amount)), b.processes(b.process()))
+
+
+@pytest.mark.parametrize("harm", [of_memory, of_seconds])
+@pytest.mark.parametrize("units", [b.units(b.between_tries(restarts=DYING)), b.units()], ids=["looping", "quiet"])
+def test_more_memory_gone_and_a_core_held_longer_never_lower_the_status(
+    harm: Callable[[int, Any], Finding], units: Any
+) -> None:
+    ranks = [harm(amount, units).status.rank for amount in range(13)]
+    assert ranks == sorted(ranks)
+    assert ranks[0] < ranks[-1]
 
 
 # --- the time that is covered
 
 
-@given(logged=st.integers(1, 5_000), minutes=st.integers(1, 20_000), share=st.floats(0.01, 1.0))
-def test_shorter_record_never_adds_blame(logged: int, minutes: int, share: float) -> None:
-    def suspects(over: timedelta) -> set[str]:
-        unit = b.unit(
-            "x.service",
-            None,
-            active="activating",
-            sub="auto-restart",
-            restarts_logged=logged,
-            restarts_logged_over=over,
-        )
-        return set(leak(b.cgroups(DYING), b.units(unit)).suspects)
-
-    assert suspects(timedelta(minutes=minutes) * share) <= suspects(timedelta(minutes=minutes))
+def by_unit(times: int, over: timedelta) -> Any:
+    told: dict[str, Any] = {
+        "active": "activating",
+        "sub": "auto-restart",
+        "restarts_logged": times,
+        "restarts_logged_over": over,
+    }
+    return b.units(b.unit("x.service", None, **told))
 
 
-@given(exits=st.integers(1, 5_000), minutes=st.integers(1, 20_000), share=st.floats(0.01, 1.0))
-def test_shorter_record_of_containers_never_adds_blame(exits: int, minutes: int, share: float) -> None:
-    def suspects(over: timedelta) -> set[str]:
-        return set(leak(b.cgroups(DYING), b.containers(exits_by_image={"x:1": exits}, exits_over=over)).suspects)
+def by_containers(times: int, over: timedelta) -> Any:
+    return b.containers(exits_by_image={"x:1": times}, exits_over=over)
 
-    assert suspects(timedelta(minutes=minutes) * share) <= suspects(timedelta(minutes=minutes))
+
+@pytest.mark.parametrize("recorded", [by_unit, by_containers])
+@given(times=st.integers(1, 5_000), minutes=st.integers(1, 20_000), share=st.floats(0.01, 1.0))
+def test_shorter_record_never_adds_blame(
+    recorded: Callable[[int, timedelta], Any], times: int, minutes: int, share: float
+) -> None:
+    whole = timedelta(minutes=minutes)
+    shorter, longer = (set(leak(b.cgroups(DYING), recorded(times, over)).suspects) for over in (whole * share, whole))
+    assert shorter <= longer
 
 
 # --- names
