@@ -70,15 +70,27 @@ def test_every_python_that_is_named_is_tested_and_tried_by_the_launcher() -> Non
     assert f"Python {named[0]} to {named[-1]}, each tested" in (ROOT / "README.md").read_text()
 
 
-def test_wheel_runs_by_itself_and_carries_the_playbooks(tmp_path: Path) -> None:
+def built(folder: Path, repository: str) -> Path:
+    """Return a wheel of this checkout, whose links lead to a repository."""
     subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)],
+        [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)],
         cwd=ROOT,
+        env={**os.environ, "ZOMBIE_REPOSITORY": repository},
         capture_output=True,
         timeout=120,
         check=True,
     )
-    (wheel,) = tmp_path.glob("*.whl")
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of a checkout that knows no repository."""
+    return built(tmp_path_factory.mktemp("wheel"), "")
+
+
+def test_wheel_runs_by_itself_and_carries_the_playbooks(tmp_path: Path, wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         archive.extractall(tmp_path / "installed")
@@ -152,16 +164,8 @@ def test_checkout_says_what_hatch_vcs_says_with_tags_and_without(tmp_path: Path)
 
 
 @pytest.mark.parametrize("repository", ["", "https://example.com/sre/zombie"])
-def test_index_page_shows_pictures_and_links_that_lead_somewhere(tmp_path: Path, repository: str) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)],
-        cwd=ROOT,
-        env={**os.environ, "ZOMBIE_REPOSITORY": repository},
-        capture_output=True,
-        timeout=120,
-        check=True,
-    )
-    (wheel,) = tmp_path.glob("*.whl")
+def test_index_page_shows_pictures_and_links_that_lead_somewhere(tmp_path: Path, wheel: Path, repository: str) -> None:
+    wheel = built(tmp_path, repository) if repository else wheel
     with zipfile.ZipFile(wheel) as archive:
         said = archive.read("-".join(wheel.name.split("-")[:2]) + ".dist-info/METADATA").decode()
     tag = "main" if "+" in version() else f"v{version()}"

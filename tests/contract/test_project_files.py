@@ -70,9 +70,9 @@ def test_lines_of_the_changelog_can_be_read_and_none_stands_there_twice() -> Non
     assert [line for line, times in Counter(said).items() if times > 1] == []
 
 
-@pytest.mark.parametrize("path", CHANGES, ids=lambda path: path.name)
-def test_change_is_one_line_of_a_kind_that_a_release_knows(path: Path) -> None:
+def test_change_is_one_line_of_a_kind_that_a_release_knows() -> None:
     table = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["towncrier"]["type"]
-    assert re.fullmatch(rf"\+[a-z0-9-]+\.(?:{'|'.join(one['directory'] for one in table)})\.md", path.name)
-    (line,) = path.read_text().splitlines()
-    assert 0 < len(line) <= LONGEST_LINE
+    name = re.compile(rf"\+[a-z0-9-]+\.(?:{'|'.join(one['directory'] for one in table)})\.md")
+    assert [path.name for path in CHANGES if not name.fullmatch(path.name)] == []
+    said = {path.name: path.read_text().splitlines() for path in CHANGES}
+    assert [name for name, lines in said.items() if len(lines) != 1 or not 0 < len(lines[0]) <= LONGEST_LINE] == []

@@ -34,7 +34,7 @@ class Behind:
     port: int = 0
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def behind() -> Iterator[Behind]:
     kept = Behind()
 
@@ -61,18 +61,21 @@ def behind() -> Iterator[Behind]:
     server.server_close()
 
 
-@pytest.fixture(params=[nginx, caddy], ids=["nginx", "caddy"])
-def proxy(request: pytest.FixtureRequest, behind: Behind, tmp_path: Path) -> Iterator[http.client.HTTPSConnection]:
-    """A connection to the proxy, whose certificate is trusted and whose name is the file's."""
-    made, key = certificate(tmp_path)
+@pytest.fixture(params=[nginx, caddy], ids=["nginx", "caddy"], scope="module")
+def running(
+    request: pytest.FixtureRequest, behind: Behind, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[http.client.HTTPSConnection]:
+    """The proxy, whose certificate is trusted and whose name is the file's."""
+    folder = tmp_path_factory.mktemp("proxy")
+    made, key = certificate(folder)
     port = free_port()
-    command = request.param(tmp_path, port, behind.port, made, key)
-    environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    with (tmp_path / "log").open("wb") as log:
+    command = request.param(folder, port, behind.port, made, key)
+    environment = {"HOME": str(folder), "PATH": "/usr/bin:/bin"}
+    with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
 
     def answers() -> bool:
-        assert process.poll() is None, (tmp_path / "log").read_text()
+        assert process.poll() is None, (folder / "log").read_text()
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return True
         return False
@@ -85,6 +88,14 @@ def proxy(request: pytest.FixtureRequest, behind: Behind, tmp_path: Path) -> Ite
         connection.close()
         process.terminate()
         process.wait(30)
+
+
+@pytest.fixture
+def proxy(running: http.client.HTTPSConnection, behind: Behind) -> http.client.HTTPSConnection:
+    """A connection to it; nothing has come through yet."""
+    running.close()
+    behind.came.clear()
+    return running
 
 
 class Reached(http.client.HTTPSConnection):
@@ -127,14 +138,12 @@ def test_body_above_the_limit_is_refused_before_the_bot_has_it(
     assert all(len(body) <= BODY_LIMIT_BYTES for _, _, body in behind.came)
 
 
-@pytest.mark.parametrize("path", OURS)
-def test_what_is_for_this_machine_alone_is_not_passed_on(
-    proxy: http.client.HTTPSConnection, behind: Behind, path: str
-) -> None:
-    proxy.request("GET", path)
-    answer = proxy.getresponse()
-    answer.read()
-    assert (answer.status, behind.came) == (404, [])
+def test_what_is_for_this_machine_alone_is_not_passed_on(proxy: http.client.HTTPSConnection, behind: Behind) -> None:
+    for path in OURS:
+        proxy.request("GET", path)
+        answer = proxy.getresponse()
+        answer.read()
+        assert (path, answer.status, behind.came) == (path, 404, [])
 
 
 def test_every_source_is_passed_on() -> None:

@@ -21,15 +21,18 @@ from bot.domain.events import (
     PlanProposed,
     PlanWithheld,
     QuestionAnswered,
+    QuestionAsked,
+    Resolved,
     SampleTaken,
     StepFailed,
     StepSkipped,
     StepStarted,
+    StepVerified,
     Triaged,
     ValidationStarted,
 )
 from bot.domain.fold import fold, fold_entry
-from bot.domain.incident import Incident
+from bot.domain.incident import Incident, Result
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence
 from tests.record.incidents import (
@@ -154,12 +157,12 @@ def test_every_event_and_every_state_have_their_place_in_the_grid() -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-@pytest.mark.parametrize("state", list(State))
-def test_event_leads_where_the_grid_says_and_nowhere_else(state: State, kind: str) -> None:
-    way = ready_for(state, kind)
-    assert fold(entries(way)).state is state
-    stays = state.value if kind in AFTER_THE_END else "."
-    assert outcome(way, example_for(state, kind)) == LEADS_TO.get((state, kind), stays)
+def test_event_leads_where_the_grid_says_and_nowhere_else(kind: str) -> None:
+    for state in State:
+        way = ready_for(state, kind)
+        assert fold(entries(way)).state is state
+        stays = state.value if kind in AFTER_THE_END else "."
+        assert outcome(way, example_for(state, kind)) == LEADS_TO.get((state, kind), stays), state
 
 
 def test_answer_leads_back_to_where_the_incident_was_parked() -> None:
@@ -196,6 +199,7 @@ def test_what_a_source_tells_after_the_end_changes_nothing_of_it(state: State) -
 
 TWO_NEEDED = (OPENING, TRIAGED, replace(PROPOSED, approvals_needed=2))
 YES = Endorsed(PROPOSED.digest, "yes")
+JOINED = AlertJoined(Alert("pagerduty", "Q2"))
 AFTER_FIRST = (*WAYS[State.APPROVED], STARTED, VERIFIED)
 UNSURE = replace(TRIAGED, verdict=replace(VERDICT, confidence=Confidence.POSSIBLE))
 
@@ -232,6 +236,28 @@ UNSURE = replace(TRIAGED, verdict=replace(VERDICT, confidence=Confidence.POSSIBL
         ((*WAYS[State.VERIFYING], SampleTaken(False)), RESOLVED, "the last look did not find it cured"),
         (WAYS[State.VERIFYING][:-1], RESOLVED, "the last look did not find it cured"),
         (WAYS[State.RESOLVED], Escalated("again"), "it has ended"),
+        ((*AFTER_FIRST, WATCHED), StepStarted(2), "the cure has not held yet"),
+        ((*HELD_SO_FAR, SampleTaken(False)), StepSkipped(2, "it is open"), "the cure has not held yet"),
+        (
+            (*AFTER_FIRST, ValidationStarted(timedelta(minutes=10), waiting=1), HOLDS),
+            StepStarted(2),
+            "the cure has not held yet",
+        ),
+        (
+            (*AFTER_FIRST, ValidationStarted(timedelta(seconds=2), waiting=1), HOLDS, JOINED, JOINED),
+            StepStarted(2),
+            "the cure has not held yet",  # a source told of another alert at its end, and nobody looked
+        ),
+        (HELD_SO_FAR, Resolved("It is cured."), "steps are left"),
+        ((*HELD_SO_FAR, StepStarted(2)), Resolved("It is cured."), "steps are left"),
+        ((*HELD_SO_FAR, StepStarted(2), StepFailed(2, "no")), Resolved("It is cured."), "a step has failed"),
+        ((*HELD_SO_FAR, SECOND), ValidationStarted(timedelta(0)), "it was watched before"),
+        (
+            AFTER_FIRST,
+            ValidationStarted(timedelta(0), waiting=2),
+            "not all steps are done",
+        ),
+        (AFTER_FIRST, ValidationStarted(timedelta(0)), "not all steps are done"),
         (WAYS[State.OPENED], HOUSE_EVENTS[2], "this state does not allow it"),
     ],
 )
@@ -310,3 +336,30 @@ def test_entry_of_a_newer_program_stops_the_fold() -> None:
 def test_states_that_nothing_leaves_are_the_ends() -> None:
     ended = {state for state, way in WAYS.items() if fold(entries(way)).ended}
     assert {state.value for state in ended} == {"resolved", "declined", "expired", "cancelled", "escalated"}
+
+
+# --- a step that waited until the cure has held
+
+
+def test_step_that_waited_is_done_after_the_cure_has_held_and_ends_the_incident() -> None:
+    done = fold(entries((*HELD_SO_FAR, StepStarted(2), StepVerified(2), Resolved("It is cured."))))
+    assert (done.state, done.steps_left) == (State.RESOLVED, 0)
+
+
+@pytest.mark.parametrize(
+    ("way", "result"),
+    [
+        (HELD_SO_FAR, None),
+        ((*HELD_SO_FAR, SampleTaken(False), Escalated("no answer")), Result.NOT_FIXED),
+        ((*HELD_SO_FAR, Escalated("the brake stayed on")), Result.NOT_GIVEN_BACK),
+        ((*HELD_SO_FAR, StepStarted(2), StepFailed(2, "no")), Result.NOT_GIVEN_BACK),
+        ((*HELD_SO_FAR, StepStarted(2), QuestionAsked("What is it?")), Result.NOT_GIVEN_BACK),
+        ((*HELD_SO_FAR, StepStarted(2), Escalated("it is gone")), Result.NOT_GIVEN_BACK),
+        ((*AFTER_FIRST, SECOND, ValidationStarted(timedelta(0)), HOLDS, Escalated("no cure")), Result.CONTAINED),
+        ((*HELD_SO_FAR, StepStarted(2), StepVerified(2), Resolved("It is cured.")), Result.CURED),
+    ],
+)
+def test_how_a_node_stands_says_whether_it_is_cured_and_whether_it_was_given_back(
+    way: tuple[IncidentEvent, ...], result: Result | None
+) -> None:
+    assert fold(entries(way)).result is result

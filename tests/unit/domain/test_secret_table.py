@@ -253,7 +253,6 @@ UNITS = (
         "curl ",
         "curl -b a=",
         "curl -u a:",
-        "7z ",
     ),
     *("token=https://", "password: a", "secret: a-b-", "password=a.b(", '":', '":1', "token: [", '["', '{"password":'),
     *("AAAAAAAAAAAAAAAA ", "AAAAAAAAAAAAAAAA\n", KEY[-1] + "\n", "\\x1b[", "\\u200b", "\u00a0", "redis://:a", "DSN=a:"),
@@ -369,12 +368,6 @@ def test_what_has_no_width_is_seen() -> None:
     assert safe("é 🔥 日本 µs …") == "é 🔥 日本 µs …"
 
 
-def test_flag_and_its_value_in_a_list_of_lines() -> None:
-    assert redacted(["agent", "-password", "hunter2", "--token-ttl", "24h", "--passthrough", "x"]) == [
-        *("agent", "-password", "[redacted]", "--token-ttl", "24h", "--passthrough", "x")
-    ]
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -389,25 +382,9 @@ def test_list_of_a_program_and_its_words_is_a_command_line_without_an_option_too
     assert redacted(["agent", *words.split()[1:]]) == ["agent", *words.split()[1:]], "a list of other words"
 
 
-def test_value_in_the_line_after_its_name_in_a_list_of_lines() -> None:
-    for lines in (
-        ['variable "client_secret" {', "  type = string", '  default = "hunter2"', "}"],
-        ["<name>db.password</name>", "<description>x</description>", "<value>hunter2 a</value>"],
-        ["- ParameterKey: DBPassword", "  ParameterValue: hunter2"],
-        ["cloud-init[4]: Set the following 'random' passwords", "ubuntu:hunter2", "x"],
-    ):
-        kept = redacted(lines)
-        assert "hunter2" not in " ".join(kept)
-        assert len([line for line in kept if line not in lines]) == 1
-    for line in ("  default = 4096", "x"):
-        assert redacted(['variable "token_ttl" {', line]) == ['variable "token_ttl" {', line]
-
-
-def test_block_of_tokens_in_yaml_is_found_in_a_list_of_lines() -> None:
-    secret = "01234567-89ab-cdef-0123-456789abcdef"
-    assert redacted(["tokens:", f"  agent: {secret}", f"  default: {secret}", "x: y"]) == [
-        *("tokens:", "  agent: [redacted]", "  default: [redacted]", "x: y")
-    ]
+def test_account_in_the_line_after_its_head_in_a_list_of_lines_goes_whole() -> None:
+    said = ["cloud-init[4]: Set the following 'random' passwords", "ubuntu:hunter2", "x"]
+    assert redacted(said) == [said[0], "[redacted]", "x"]
 
 
 @pytest.mark.parametrize(
