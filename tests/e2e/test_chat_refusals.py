@@ -50,6 +50,11 @@ async def test_who_may_not_is_told_so_in_private(chat: MemoryChat, team: ActingT
     assert await team.refusals() == [(user, name) for user, name, _ in WHO]
 
 
+async def test_who_asked_may_decline_and_need_be_no_approver(team: ActingTeam) -> None:
+    await team.decides("carol", await team.proposed("node-1", asked_by=CAROL.id), "decline", "the job has to finish")
+    await team.until_state("declined")
+
+
 async def test_while_a_chat_does_not_say_who_somebody_is_nobody_is_let_in(chat: MemoryChat, team: ActingTeam) -> None:
     view = await team.dialog("bob", await team.proposed("node-1"))
     for unsaid, sentence in (

@@ -102,17 +102,6 @@ async def test_whoever_may_not_or_comes_late_is_told_by_name_and_nothing_is_done
         assert exported.count('"WishRefused"') == 7
 
 
-async def test_second_one_at_once_hears_who_was_first(tmp_path: Path) -> None:
-    async with site(tmp_path, {"node": (HIDDEN, None)}) as here:
-        incident = (await here.opened("node"))["node"]
-        both = await asyncio.gather(here.remediate(incident, "alice"), here.remediate(incident, "bob"))
-        assert sorted(one.status or 0 for one in both) == [0, 1], both
-        second = next(one for one in both if one.status == 1)
-        assert "AlreadyDecided: terminal:" in second.err
-        assert here.machine("node").reboots == 1
-        assert here.machine("node").done == DONE
-
-
 async def test_killed_in_a_step_it_is_looked_at_and_goes_on_with_one_reboot(tmp_path: Path) -> None:
     async with site(tmp_path, {"node": (HIDDEN, None)}) as here:
         incident = (await here.opened("node"))["node"]

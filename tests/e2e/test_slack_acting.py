@@ -10,23 +10,12 @@ from functools import partial
 from pathlib import Path
 
 from bot.demo.slack.message import Message
-from bot.demo.slack.people import BOT_USER, User, UserGroup
+from bot.demo.slack.people import BOT_USER
 from bot.demo.slack.typed import mentions
 from bot.demo.slack.view import View
 from bot.domain.entry import Head
-from bot.domain.events import Approved
-from tests.slack.acting_team import ALICE, BOB, ONCALL, acting_team, people, with_carol
+from tests.slack.acting_team import BOB, ONCALL, acting_team, people, with_carol
 from tests.slack.workspace import SlackWorkspace, workspace
-
-
-def invited(slack: SlackWorkspace, number: int) -> list[User]:
-    """Have so many people in the channel, all of them approvers."""
-    crowd = [User(f"U0CROWD{n:03}", f"person-{n}", f"Person {n}") for n in range(number)]
-    for user in crowd:
-        slack.state.add_user(user)
-        slack.state.set_member(ONCALL, user.id, member=True)
-    slack.state.groups["S0SRE00001"] = UserGroup("S0SRE00001", "sre", "SRE", tuple(user.id for user in crowd))
-    return crowd
 
 
 async def test_second_person_approves_and_the_card_follows_to_the_cure(tmp_path: Path) -> None:
@@ -58,36 +47,6 @@ async def test_second_person_approves_and_the_card_follows_to_the_cure(tmp_path:
         yes = next(at for at, entry in enumerate(house) if entry.body.get("kind") == "Approved")
         assert said.text.startswith(f"<@{BOB}> said yes to node-1. record ")
         assert said.text.rpartition(" ")[2] in heads[yes:], "the record as it stood with the yes in it"
-
-
-async def test_twenty_over_two_bots_are_one_decision_and_each_of_the_others_hears_of_it(tmp_path: Path) -> None:
-    async with workspace() as slack, acting_team(slack, tmp_path) as team, acting_team(slack, tmp_path) as other:
-        team.run_plans = other.run_plans = False
-        crowd = invited(slack, 20)
-        offer = await team.proposed("node-1")
-        views = {user.id: await team.dialog(user.id, offer) for user in crowd}
-        await asyncio.gather(*(slack.submit(user, view, {"reason": user}) for user, view in views.items()))
-        await team.idle()
-        await other.idle()
-        incident = await team.find((await team.ledger.incidents())[0].id)
-        assert sum(isinstance(entry.event, Approved) for entry in await team.ledger.read(incident.id)) == 1
-        assert team.looks + other.looks <= 2, "once a bot at most"
-        assert [name for _, name in await team.refusals()] == ["AlreadyDecided"] * 19
-        assert incident.approval is not None
-        first = slack.state.user(incident.approval.by.rpartition("/")[2])
-        for user in crowd:
-            if user.id != first.id:
-                assert mentions(await team.told(user.id, f"{first.name} approved it")) == []
-
-
-async def test_opening_a_dialog_locks_nothing_and_whoever_asked_may_decline(tmp_path: Path) -> None:
-    async with workspace() as slack, acting_team(slack, tmp_path) as team:
-        offer = await team.proposed("node-1")
-        await team.dialog("bob", offer)
-        await team.decides("alice", offer, "decline", "the job has to finish")
-        card = await team.card("Declined: node-1")
-        assert f"Declined by <@{ALICE}>" in card.text
-        assert '"approve"' not in json.dumps(card.blocks)
 
 
 async def test_button_of_several_covers_those_still_proposed(tmp_path: Path) -> None:

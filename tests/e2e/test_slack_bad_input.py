@@ -18,23 +18,6 @@ from tests.slack.service import Readings, card_saying, reply_saying
 from tests.slack.workspace import SlackWorkspace
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE
 
-WORDS = (  # the others: `test_what_is_no_request_is_answered_with_what_may_be_meant`
-    ("", "What I can do"),
-    ("check node-1x", "“node-1x” is not in the inventory. Did you mean node-1"),
-    ("check \u202egnp.1-edon", r"u202egnp.1-edon' is not a node name."),
-    ("check <!channel>", "'&lt;!channel&gt;' is not a node name."),
-    ("<!here> <@U0BOB00001> *x*", "I do not know the command `&lt;!here&gt;`."),
-)
-
-
-async def test_words_are_answered_in_private_and_mention_nobody(here: SlackHere) -> None:
-    async with here.serving():
-        for said, answered in WORDS:
-            for way in ("/zombie ", "@zombie "):
-                await here.slack.say("alice", "oncall-gpu", way + said)
-            replies = await here.slack.until(partial(private, here.slack, "alice", answered), what=answered)
-            assert [mentions(reply) for reply in replies] == [[], []]
-
 
 def private(slack: SlackWorkspace, who: str, words: str) -> list[Message]:
     """What a person alone is told with these words, once they are told it twice."""
@@ -90,8 +73,11 @@ def hostile(name: str) -> Verdict:
     return replace(FOUNDING, node=name, summary=HOSTILE, evidence=evidence, suspects=(HOSTILE,), lasting_fix=HOSTILE)
 
 
-@pytest.mark.parametrize("refused", [False, True], ids=["blocks", "plain text"])
-@pytest.mark.parametrize("channel", ["oncall-gpu", "general"], ids=["card", "in private"])
+@pytest.mark.parametrize(
+    ("channel", "refused"),
+    [("oncall-gpu", False), ("oncall-gpu", True), ("general", True)],
+    ids=["blocks", "plain text", "in private"],
+)
 async def test_words_of_a_node_mention_nobody_and_link_nowhere(here: SlackHere, channel: str, refused: bool) -> None:
     async with here.serving(Readings(hostile)):
         if refused:

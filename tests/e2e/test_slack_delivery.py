@@ -73,16 +73,6 @@ async def test_connection_longer_than_a_call_may_take_stays_open(here: SlackHere
         assert not bot.logged("slack_line_lost")
 
 
-@pytest.mark.parametrize("said", [CHECK, "@zombie check node-1"])
-async def test_same_envelope_twice_is_one_check(here: SlackHere, said: str) -> None:
-    async with here.serving() as bot:
-        here.slack.faults.duplicates = 1
-        await here.slack.say("alice", "oncall-gpu", said)
-        await card_saying(here.slack, "CRITICAL")
-        await eventually(bot.incidents, {"node-1": "triaged"})
-        assert (len(cards(here.slack)), here.readings.asked["node-1"]) == (1, 1)
-
-
 async def test_help_that_is_asked_for_twice_by_one_envelope_is_given_once(here: SlackHere) -> None:
     async with here.serving():
         here.slack.faults.duplicates = 1

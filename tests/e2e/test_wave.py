@@ -14,7 +14,6 @@ import pytest
 from bot.demo.faults import Fault
 from bot.demo.fleet import FLEET
 from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
-from bot.demo.machine import changes
 from bot.demo.machine.state import Line
 from bot.domain.entry import instant_of, instant_text
 from bot.extras.marks.marks import VerdictMarked
@@ -137,21 +136,6 @@ async def test_useless_cure_stops_at_the_canary_and_goes_on_only_by_an_approver(
             assert (no.status, no.err.split(": ")[1]) == (1, refusal), no
         again = await here.zombie("wave", "run", wave["id"])
         assert (again.status, [name for name in nodes if here.machine(name).done]) == (1, acted)
-
-
-@pytest.mark.long
-async def test_node_that_is_not_as_approved_is_left_alone_and_another_takes_its_place(tmp_path: Path) -> None:
-    async with site(tmp_path, {f"n{number}": (AUTO_RESTART, None) for number in range(3)}) as here:
-        wave = await started(here)
-        await approved(here, wave["id"])
-        canary = wave["nodes"][0]["node"]
-        machine = here.machine(canary)
-        machine.become(changes.after_reboot(machine.state, AUTO_RESTART), booted=True)  # by somebody else
-        done = await here.zombie("wave", "run", wave["id"])
-        over = await told(here, wave["id"])
-        turns = {node["node"]: node["turn"] for node in over["nodes"]}
-        assert (over["state"], turns.pop(canary), set(turns.values())) == ("completed", "dropped", {"cured"}), done
-        assert machine.done == []
 
 
 @pytest.mark.long

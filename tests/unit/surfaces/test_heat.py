@@ -119,7 +119,6 @@ def test_names_of_any_kind_and_length_draw_a_picture() -> None:
 
 
 HOT = replace(FOUNDING, heat=heat_of())
-PAINT = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @settings(deadline=None)  # a loaded machine
