@@ -29,9 +29,9 @@ def shared() -> Iterator[Sshd]:
         yield node
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
-    """One Chromium for all stories of a file; they run in its loop, by `asyncio(loop_scope="module")`."""
+    """One Chromium for all stories; they run in its loop, by `asyncio(loop_scope="session")`."""
     if CHROMIUM is None:
         missing("chromium is not installed (Debian: apt install chromium)")
     async with chromium() as browser:

@@ -11,7 +11,7 @@ from playwright.async_api import Browser, Locator
 from tests.browser import Window, window
 from tests.e2e.test_demo_page import FOUNDING, ask, demo
 
-pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
 ENDINGS = {FOUNDING: ("Resolved", "is gone"), "ray-gpu-1b-0603": ("Escalated", "did not come back")}
 BOOTED = "ray-gpu-1b-0604"
 MINUTES = 120_000  # milliseconds, until the slowest has ended

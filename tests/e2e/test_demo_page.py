@@ -103,7 +103,7 @@ def free_ports(count: int) -> list[int]:
     return found[:count]
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.asyncio(loop_scope="session")
 async def test_newcomer_types_a_command_reads_its_verdict_and_fires_an_alert_that_leads_to_a_card(
     browser: Browser, tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.program import environment, zombie
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -115,14 +116,8 @@ def test_person_sees_the_fleet_judged_asks_for_more_also_elsewhere_and_leaves_by
 
     elsewhere = re.search(r"check (\S+) --inventory (\S+)", opening)
     assert elsewhere is not None
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "bot", "check", elsewhere[1], "--inventory", elsewhere[2], "--samples", "2"],
-        env={"PATH": os.environ["PATH"], "HOME": str(terminal.temporary), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    words = ("check", elsewhere[1], "--inventory", elsewhere[2], "--samples", "2")
+    done = zombie(*words, env=environment(terminal.temporary))
     assert (done.returncode, "CRITICAL" in done.stdout) == (1, True), done.stderr
     terminal.presses("\x04")
     ends_well(terminal)

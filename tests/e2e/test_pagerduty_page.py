@@ -11,7 +11,7 @@ from bot.demo.pagerduty.page import Suggestion
 from tests.alerts.pagerduty import account
 from tests.browser import PHONE, window
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 HOSTILE = "<img src=x onerror=alert(1)> <script>alert(1)</script>"
 NOTE = f"node-1: CRITICAL {HOSTILE}\nCard in Slack: http://127.0.0.1:9/archives/C1/p1\njavascript:alert(1)"
 GROUND = "() => getComputedStyle(document.body).backgroundColor"

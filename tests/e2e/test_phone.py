@@ -12,7 +12,7 @@ from tests.browser import FONT, PHONE, Window, window
 from tests.conftest import missing
 from tests.e2e.test_demo_page import FOUNDING, ask, demo
 
-pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
 WIDTH, HEIGHT = PHONE
 STOPPED = "web-1c-0077"
 HEADING = ["Status", "Node", "Cause", "What now"]

@@ -42,7 +42,7 @@ def speedscope(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "package" / "dist" / "release" / "index.html"
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("form", ["perf", "speedscope"])
 async def test_speedscope_opens_it(form: str, speedscope: Path, browser: Browser, tmp_path: Path) -> None:
     suffix = {"perf": "perf.txt", "speedscope": "speedscope.json"}[form]
@@ -57,7 +57,7 @@ async def test_speedscope_opens_it(form: str, speedscope: Path, browser: Browser
         await seen.screenshot(f"speedscope-{form}")
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.asyncio(loop_scope="session")
 async def test_page_shows_searches_and_zooms_without_network(browser: Browser, tmp_path: Path) -> None:
     hostile = tmp_path / "hostile.txt"
     hostile.write_text(SHAPES.read_text() + event(HOSTILE, "read", comm="<b>x", at=4216.5, event="20408163 cycles") * 3)
@@ -80,7 +80,7 @@ async def test_page_shows_searches_and_zooms_without_network(browser: Browser, t
         assert (seen.complaints, asked) == ([], [page.as_uri()])
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.asyncio(loop_scope="session")
 async def test_page_of_a_difference_fits_a_phone(browser: Browser, tmp_path: Path) -> None:
     page = written(SHAPES, "html", tmp_path / "more.html", "--between", "1", "2", "--against-between", "0", "1")
     async with window(browser, tmp_path, size=PHONE) as seen:

@@ -13,7 +13,7 @@ from bot.extras.reports.report import whole_report
 from tests.unit.extras.reports.report_data import of, told_all
 from tests.unit.extras.reports.test_page import HOSTILE
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 ALARM = "<script>document.title='gone'</script><img src=x onerror=\"document.title='gone'\">"
 
 

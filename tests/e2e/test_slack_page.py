@@ -21,17 +21,17 @@ HOSTILE = (
 )
 
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def slack() -> AsyncIterator[SlackWorkspace]:
     async with workspace() as slack, bolt(slack) as app:
         answer_as_a_bot(app)
         yield slack
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def desk(browser: Browser, slack: SlackWorkspace, tmp_path: Path) -> AsyncIterator[Window]:
     """Alice's window, at the on-call channel."""
     async with window(browser, tmp_path) as desk:

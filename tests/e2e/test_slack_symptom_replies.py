@@ -26,7 +26,7 @@ from bot.extras.profiles.sketches import Sketches
 from bot.ledger import CaseStore, Database, Leases, Outbox
 from tests.slack.acting_team import ONCALL, ActingTeam, acting_team
 from tests.slack.workspace import SlackWorkspace, workspace
-from tests.unit.extras.profiles.test_chat_file import DRAWN
+from tests.unit.extras.profiles.test_sketch import DRAWN
 
 ID = "c4pture0001"
 SAID = "reset at 12:03:07.412 UTC; in the 6.6 s before it core 39 ran <!channel> (2114) in walk for 97 % of samples"

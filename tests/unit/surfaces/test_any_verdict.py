@@ -33,7 +33,7 @@ SCHEMA = Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))
 SHARED = JsonConverter()  # one for all, as in a check of a fleet
 
 
-@settings(max_examples=up_to(60), deadline=None)
+@settings(max_examples=up_to(32), deadline=None)
 @given(arbitrary)
 def test_no_verdict_breaks_a_limit_of_a_surface_or_is_obeyed_there(verdict: Verdict) -> None:
     terminal(verdict)
