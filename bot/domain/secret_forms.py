@@ -21,7 +21,13 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from bot.domain.builtin_playbooks import SiteRows
 from bot.domain.secret_columns import Walked, column_values, is_head
 from bot.domain.secret_names import OTHER, PASSWORD, Name, machine_made, secret_names, secret_rows, speaks_of_secret
-from bot.domain.secret_shown import are_words_of_command, command_values, environment_values, password_words_after_names
+from bot.domain.secret_shown import (
+    are_words_of_command,
+    command_values,
+    end_of_string,
+    environment_values,
+    password_words_after_names,
+)
 
 T = TypeVar("T")
 
@@ -177,6 +183,8 @@ def _longest(cuts: Iterable[Cut]) -> list[Cut]:
 
 def _within_quotes(text: str, begin: int, end: int, mark: str) -> Cut:
     """Return the cut of a value. JSON stays JSON: quotes stay, and a bare value after a name in quotes gets them."""
+    if '"' in text[begin:end] and (closed := end_of_string(text, begin)) is not None:
+        end = min(end, closed)
     if quoted := _QUOTED.match(text, begin, end):
         return Cut(begin + len(quoted["open"]), end - len(quoted["close"] or ""), mark)
     if named := _NAMED.search(text, max(begin - _LONGEST_SIGN, 0), begin):
@@ -318,23 +326,23 @@ class SecretTable:
 
         `deepest`: in how many strings within strings, for each is searched whole.
         """
-        cuts, strings = list[Cut](), list[tuple[int, ...]]()
+        cuts, behind = list[Cut](), list[tuple[int, ...]]()
         for string in _JSON_STRING.finditer(text) if deepest and "\\" in text else ():
             variable = _VARIABLE.match(string[0])
-            if _JSON_BETWEEN.search(string[0]) and not (variable and speaks_of_secret(variable[1])):
+            if not (variable and speaks_of_secret(variable[1])):
                 inner = self._found(_JSON_ESCAPE.sub(_out_of_json, string[0]), values, deepest - 1)
                 if inner or MARK[:-1] in string[0]:
-                    strings.append((string.start() + 1, string.start("escapes"), string.end()))
+                    behind.append(string.span("escapes"))
                 found = _JSON_ESCAPE.finditer(string[0])
                 escapes = ((each.start(), len(each[0]) - len(_out_of_json(each))) for each in found)
                 cuts += (
                     Cut(begin + string.start(), end + string.start(), json.dumps(mark)[1:-1])
                     for begin, end, mark in _behind_escapes(inner, escapes)
                 )
-        return cuts or self._found_outside(text, values, strings)
+        return cuts or self._found_outside(text, values, behind)
 
-    def _found_outside(self, text: str, values: dict[str, None], strings: Sequence[tuple[int, ...]]) -> list[Cut]:
-        """Return what is to be cut; not what begins behind an escape in one of `strings`, or goes on behind one."""
+    def _found_outside(self, text: str, values: dict[str, None], escapes: Sequence[tuple[int, ...]]) -> list[Cut]:
+        """Return what is to be cut; not what begins behind one of the `escapes` of its strings in JSON."""
         view = searchable(text)
         lower = view.lower()
         # Most texts hold no literal, and cost only this.
@@ -360,8 +368,8 @@ class SecretTable:
         # All in the text as it is, for a mark in a user's place would hide the password beside it. But what nothing
         # says to be harmless is searched for when all else is marked.
         cuts, taken, within = list[Cut](), bytearray(len(view)), bytearray(len(view))
-        for begin, escaped, end in _in_view(text, strings):
-            within[begin:escaped], within[escaped:end] = b"\1" * (escaped - begin), b"\2" * (end - escaped)
+        for begin, end in _in_view(text, escapes):
+            within[begin:end] = b"\1" * (end - begin)
         for found in self._marks.finditer(view) if MARK[:-1] in view else ():
             taken[slice(*found.span())] = _KNOWN * len(found[0])
         is_marked, known = False, list[Cut]()
@@ -374,7 +382,7 @@ class SecretTable:
                 begin, end, mark = cut
                 if form.decode and not self._holds_secret(_decoded(view[begin:end], form.decode)):
                     continue
-                if within[begin] > min(within[end - 1], 1):
+                if within[begin]:
                     continue
                 if _TAKEN not in (free := taken[begin:end]) and free.strip(_KNOWN):
                     cuts.append(cut)
@@ -558,9 +566,8 @@ _ESCAPED_SIGN = re.compile(
     r"\\(?:u00|x)(?:2[267fF]|3[aAc-eC-E]|40)|&(?:lt|gt|equals|#0{0,4}(?:6[0-2]|58)|#[xX]0{0,4}(?:2[27]|3[aAc-eC-E]));"
     rf"|%25(?=[0-9A-Fa-f]{{2}})|(?<=[\w'/.,-])#040(?=\S)|(?<!\\)\\{{1,60}}(?=\\{{3}}[\"'])|{_SIGNS}"
 )
-# What stands between quotes, to the end where it was cut; and what JSON escapes between names and values.
+# What stands between quotes and has an escape, to the end where it was cut.
 _JSON_STRING = re.compile(r'(?:(?<=[^\\]")|(?<=\A"))[^"\\\n]*+(?P<escapes>(?:\\[^\n][^"\\\n]*+)++)')
-_JSON_BETWEEN = re.compile(r'\\["nt\\]')
 _VARIABLE = re.compile(r'([\w.-]{1,100}+)=[^\s\\]+\\"')  # whose value goes on behind the quote, to the string's end
 _JSON_ESCAPE = re.compile(r'\\(?:\\u0022|["\\/bfnrt]|u[0-9a-fA-F]{4})')
 # The letters of a log from the rarest on: a text without the rarest of a literal does not hold the literal.

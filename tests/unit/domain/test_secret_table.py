@@ -480,6 +480,14 @@ def test_secret_is_found_in_the_text_of_a_line_of_json(seen_in: tuple[int, int])
         assert redacted_text(kept) == kept
 
 
+def test_cut_in_a_string_of_json_ends_with_it_at_the_latest() -> None:
+    """Also the words of a command that stands in it."""
+    fault = {"err": "Xid 79 fell off the bus", "gpu": 3}
+    for _, seen in SEEN:
+        said = json.loads(redacted_text(json.dumps({"log": plain(seen), **fault})))
+        assert said == {"log": said["log"], **fault}
+
+
 def test_what_stays_of_a_line_of_json_is_as_it_was() -> None:
     for text in (
         r'{"log":"env:\n- name: DB_PASSWORD\n  value: «hunter2»\n","at":"C:\new \u003cb\u003e"}',
