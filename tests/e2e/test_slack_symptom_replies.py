@@ -132,9 +132,17 @@ async def test_hold_that_goes_on_is_told_when_it_has_doubled_and_at_its_end(tmp_
             held = replace(reset, sentence=f"reset at {ends}", core=7, ends_mono=ends, unfinished=ends != 3705)
             await cards.news(CaptureLookResult(replace(rolling, caught=(held,))))
             await team.idle()
-        await slack.until(lambda: told(slack, card)[4:], what="its end")
-        said = [each.text.split()[2] for each in told(slack, card)]
-        assert said == ["220.", "820.", "1540.", "2980.", "3705."], "12 min, 24 min, 48 min, and its end"
+        held = replace(reset, sentence="reset at 700", core=8, ends_mono=700, unfinished=True)
+        over = replace(rolling, state=RollingState.ENDED, ended=CaptureEnded(ID, "the node rebooted"))
+        for ends, of in ((220, rolling), (700, rolling), (700, over)):  # its end is the capture's
+            held = replace(held, sentence=f"reset at {ends}", ends_mono=ends)
+            await cards.news(CaptureLookResult(replace(of, caught=(held,))))
+            await team.idle()
+        await slack.until(lambda: told(slack, card)[6:], what="both ends")
+        *first, seventh = [each.text.removeprefix("reset at ") for each in told(slack, card)]
+        goes_on = [f"{ends}, and it may go on." for ends in (220, 820, 1540, 2980, 220)]
+        assert first == [*goes_on[:4], "3705.", goes_on[4]], "12 min, 24 min, 48 min, and its end"
+        assert seventh == "700."
 
 
 async def test_bug_while_a_node_is_looked_at_is_said_on_the_card(tmp_path: Path) -> None:

@@ -202,9 +202,8 @@ class RollingWatch:
             return await self._close_ended(node, rolling, self._why_ended(rolling, look))
         error = look.kernel_log.error if look.kernel_log is not None else None
         recorded = max(0.0, whom.uptime - rolling.since_usec / 1e6)
-        ring = (look.ring_bytes, len(look.segments))
-        goes_on = (replace(each, sentence=f"{each.sentence}, and it may go on") for each in mine.grown(rolling))
-        return CaptureLookResult(rolling, look.spent_seconds, recorded, *ring, error, tuple(waits), tuple(goes_on))
+        figures = (look.spent_seconds, recorded, look.ring_bytes, len(look.segments), error)
+        return CaptureLookResult(rolling, *figures, tuple(waits), tuple(mine.grown(rolling)))
 
     async def _halt_if_stopped(self, node: Node, whom: MachineIdentity) -> list[str]:
         """Stop a recorder that somebody has stopped on record: their program may have ended before it did so."""
@@ -365,11 +364,11 @@ class RollingWatch:
         """Record the longest of those that were `sampled` now and are not on record."""
         record = await self.control.find(rolling.id)
         new = [
-            self._unfinished[rolling.id].core_held(rolling, each)
+            self._unfinished[rolling.id].core_held(rolling.id, each)
             for each in held
             if each.seconds >= HELD_SECONDS
             and any(each.begins <= to and each.ends >= at for at, to in sampled)
-            and record.hold(each.core, each.begins, each.ends) is None
+            and not record.holds(each.core, each.begins, each.ends)
         ]
         cores = sorted({event.core for event in new[_MOST_HELD:]})
         more = f"{TOO}{listed([*map(str, cores)], _MOST_NAMED_CORES)}" if cores else ""

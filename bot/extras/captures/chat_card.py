@@ -27,8 +27,8 @@ from bot.extras.captures.capture_fold import RollingCapture, RollingState
 from bot.extras.captures.capture_watch import CaptureLookResult
 from bot.extras.captures.events import SymptomCaught
 from bot.extras.captures.recorder_commands import RollingRequest, is_capture_id
+from bot.extras.captures.words import caught_words, lines
 from bot.extras.captures.words import line as standing
-from bot.extras.captures.words import lines
 from bot.view.words import Bold, Code, Link, in_chat
 
 PREFIX = "capture-"
@@ -93,10 +93,11 @@ def capture_card(news: CaptureLookResult) -> Document:
     return Document(said.strip(), blocks)
 
 
-def caught_reply(caught: SymptomCaught, incident: IncidentSummary | None, address: str) -> Document:
+def caught_reply(
+    caught: SymptomCaught, incident: IncidentSummary | None, address: str, is_over: bool = True
+) -> Document:
     """Say what was caught; `address` is its incident's card, empty without an incident."""
-    unread = f" Not read: {one_line(caught.unread, 200)}." if caught.unread else ""
-    words = f"{one_line(caught.sentence, SAID)}.{unread}"
+    words = f"{caught_words(caught, is_over)}."
     blocks: list[Block] = [line(Bold(words))]
     if incident is not None:
         cause = f" ({one_line(incident.cause, 60)}, {incident.state.value})" if incident.cause else ""

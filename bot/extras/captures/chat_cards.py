@@ -217,7 +217,7 @@ class CaptureCards:
         stores, poster = self.bot.stores, self.poster
         what = caught.symptom if caught.core < 0 else f"{caught.symptom}-{caught.core}"
         half_rings = int((caught.ends_mono - caught.at_mono) / rolling.request.half_ring_seconds)
-        until = half_rings.bit_length() if caught.unfinished else round(10 * caught.ends_mono)
+        until = half_rings.bit_length() if caught.unfinished and not rolling.is_over else round(10 * caught.ends_mono)
         what += f"-{until}" if caught.ends_mono else ""  # one that goes on is told again when it has doubled
         name, part, under = card_name(rolling.id), f"caught-{what}-{round(10 * caught.at_mono)}", CARD
         if (told := f"{name} {part}") in self._told:
@@ -225,12 +225,13 @@ class CaptureCards:
         found = incident_of(await stores.ledger.incidents(node=rolling.node), rolling.node, caught.at, caught.until)
         place = await poster.place(found.card) if found is not None else None
         if target is not None:
-            says = caught_reply(caught, found, self.bot.posting.connection.address(place) if place is not None else "")
+            address = self.bot.posting.connection.address(place) if place is not None else ""
+            says = caught_reply(caught, found, address, rolling.is_over)
         else:
             name, part, under = CAUGHT + short_id(rolling.id, what, f"{caught.at_mono:.1f}"), CARD, ""
             if place is None or not await stores.leases.take(name):  # else another program's sweep may send it as well
                 return
-            target, says = MessageTarget(place.channel, place.ts), caught_reply(caught, None, "")
+            target, says = MessageTarget(place.channel, place.ts), caught_reply(caught, None, "", rolling.is_over)
         if await stores.outbox.place(name, part) is None:  # else an earlier run did
             await poster.enqueue(name, part, target, says, under=under)
         if not under:

@@ -66,7 +66,7 @@ class SymptomCaught(OwnEvent):
     how far that may be off, None if not known. `sketch` is the content hash of the sketch of the core in question, kept
     under the capture's id; empty if there is none. `core` is the core that was held; -1 if there is none, or not known;
     `ends_mono` is until when, 0 if not known. `unfinished`: when this was seen, the segments around it were unread, or
-    the core was still held; a later entry tells more of the same.
+    the core was still held; a later entry tells more of the same, or that this is all, as does the capture's end.
     """
 
     capture: str
@@ -103,7 +103,8 @@ class SymptomCaught(OwnEvent):
         apart = 0.0 if self.ends_mono else SAME_SECONDS
         begins, ends = self.at_mono - apart, max(self.at_mono, self.ends_mono) + apart
         is_within = begins <= other.at_mono and max(other.at_mono, other.ends_mono) <= ends
-        return is_same and is_within and self.waits <= other.waits
+        # That nothing more may come is news of what reaches as far.
+        return is_same and is_within and (self.unfinished <= other.unfinished or self.ends_mono > other.ends_mono)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from bot.domain.incident import Incident
 from bot.extras.captures.capture_fold import LED_TO, LOG_UNREAD, captures_of
 from bot.extras.captures.events import CaptureBegan, CaptureEnded, SymptomCaught, capture_event
 from bot.extras.captures.store import CaptureStore
-from bot.extras.captures.words import gap_words
+from bot.extras.captures.words import caught_words, gap_words
 from bot.extras.profiles.in_report import sketch_pictures
 from bot.ledger import CaseStore, Database
 from bot.seats import Moment, Picture
@@ -35,9 +35,7 @@ def shown(
             yield _moment(gaps[0], gap_words(gaps))
         for caught in belong:
             if caught.symptom != LOG_UNREAD:
-                yield _moment(
-                    caught, f"{caught.sentence}; not read: {caught.unread}" if caught.unread else caught.sentence
-                )
+                yield _moment(caught, caught_words(caught, rolling.is_over))
                 pictures += [(rolling.id, caught.sketch)] if caught.sketch else []
     for entry in captures:
         event = capture_event(entry)

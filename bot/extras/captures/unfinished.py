@@ -57,8 +57,9 @@ class Unfinished:
 
     @property
     def reached(self) -> float:
-        """Until when segments were read, or are known to be unread."""
-        return max((ends for sampled in self.sampled.values() for _, ends in sampled), default=0.0)
+        """Until when segments were read, or will stay unread: in one that is tried once more, all may go on."""
+        names = self.sampled.keys() - (self.segments.keys() - self.done)
+        return max((ends for name in names for _, ends in self.sampled[name]), default=0.0)
 
     @property
     def _unsampled(self) -> Iterator[str]:
@@ -86,31 +87,32 @@ class Unfinished:
         until = "UTC on" if ends is None else f"to {self.words(ends)} UTC"
         return f"what the cores did from {self.words(begins)} {until}"
 
-    def core_held(self, rolling: RollingCapture, held: HeldStretch) -> SymptomCaught:
+    def core_held(self, capture: str, held: HeldStretch) -> SymptomCaught:
         """Return what goes on record of a held core."""
         at, said = held.begins, f"core held for {held.seconds:.1f} s from {self.words(held.begins)} UTC: {held.says}"
         return SymptomCaught(
-            *(rolling.id, "core-held", self.wall(at), at, said),
+            *(capture, "core-held", self.wall(at), at, said),
             error=self.clock.error,
             core=held.core,
             ends_mono=held.ends,
-            unfinished=not rolling.is_over and self.reached - held.ends <= NEAR_SECONDS,
+            unfinished=self.reached - held.ends <= NEAR_SECONDS,
         )
 
     def grown(self, rolling: RollingCapture, least: float = 0.0) -> Iterator[SymptomCaught]:
-        """Yield the holds on record that lasted longer: those that are over, and others from `least` seconds more on.
+        """Yield the holds on record that lasted longer or are over, and of those that are not `least` seconds more.
 
         Before the ring has lost what is on record of one: whoever reads it joins them then.
         """
         for held in self.held:
-            known = rolling.hold(held.core, held.begins, held.ends)
-            if known is None or held.seconds < HELD_SECONDS:
+            known = rolling.holds(held.core, held.begins, held.ends)
+            if not known or held.seconds < HELD_SECONDS:
                 continue
-            begins, ends = min(held.begins, known.at_mono), max(held.ends, known.ends_mono)
-            whole = self.core_held(rolling, replace(held, begins=begins, ends=ends))
-            if not rolling.knows(whole) and (not whole.unfinished or ends - known.ends_mono >= least):
-                said = whole.sentence + "".join(known.sentence.partition(TOO)[1:])
-                yield replace(whole, sentence=said, sketch=known.sketch)
+            begins, until = min(each.at_mono for each in known), max(each.ends_mono for each in known)
+            held = replace(held, begins=min(held.begins, begins), ends=max(held.ends, until))
+            whole = self.core_held(rolling.id, held)
+            if not rolling.knows(whole) and (not whole.unfinished or held.ends - until >= least):
+                said = whole.sentence + "".join(known[0].sentence.partition(TOO)[1:])
+                yield replace(whole, sentence=said, sketch=known[0].sketch)
 
     def note_rest(self, rolling: RollingCapture, look: RollingStatus, runs: bool) -> None:
         """Keep since when no segment shows what the cores did, where the recorder has ended (not `runs`)."""

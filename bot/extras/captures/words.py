@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from bot.domain.entry import instant_text
@@ -41,7 +42,7 @@ def lines(news: CaptureLookResult, most: int = 0) -> list[str]:
     said = [f"{'Not read' if rolling.is_over else 'Not yet'}: {one_line(unread, 200)}." for unread in news.unread]
     found += _newest(rolling, "not read", said, most)
     found += [f"* {gap_words(rolling.gaps)}."] if rolling.gaps else []
-    said = [f"* {one_line(caught.sentence, 400)}{_unread(caught, rolling.is_over)}." for caught in rolling.found]
+    said = [f"* {caught_words(caught, rolling.is_over)}." for caught in rolling.found]
     found += _newest(rolling, "caught", said, most)
     is_looked_at = load is not None or rolling.is_over
     if not rolling.caught and not news.unread and rolling.started is not None and is_looked_at:
@@ -62,12 +63,15 @@ def _newest(rolling: RollingCapture, what: str, said: Sequence[str], most: int) 
 def gap_words(gaps: Sequence[SymptomCaught]) -> str:
     """Say of the parts of the kernel's log that no look read how many there are, the first, and the last."""
     more = f"; {len(gaps) - 1:,} more times, the last: {one_line(gaps[-1].unread, 200)}" if len(gaps) > 1 else ""
-    return f"{one_line(gaps[0].sentence, 400)}{_unread(gaps[0])}{more}"
+    return f"{caught_words(gaps[0])}{more}"
 
 
-def _unread(caught: SymptomCaught, is_over: bool = True) -> str:
-    yet = " yet" if caught.waits and not is_over else ""
-    return f"; not read{yet}: {one_line(caught.unread, 200)}" if caught.unread else ""
+def caught_words(caught: SymptomCaught, is_over: bool = True) -> str:
+    """Say what was caught, and what is not known of it; while its capture is not over, that may come."""
+    may_come = caught.unfinished and not is_over
+    goes_on = ", and it may go on" if may_come and caught.ends_mono else ""
+    unread = f"; not read{' yet' if may_come else ''}: {one_line(caught.unread, 200)}" if caught.unread else ""
+    return f"{one_line(caught.sentence, 400)}{goes_on}{unread}"
 
 
 def _cost(news: CaptureLookResult) -> tuple[float, float] | None:
@@ -97,7 +101,7 @@ def document(rolling: RollingCapture, news: CaptureLookResult | None = None) -> 
             {
                 "symptom": caught.symptom,
                 "at": instant_text(caught.at),
-                "sentence": caught.sentence,
+                "sentence": caught_words(replace(caught, unread=""), rolling.is_over),
                 "unread": caught.unread,
             }
             for caught in (news or CaptureLookResult(rolling)).shown.caught
