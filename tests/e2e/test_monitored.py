@@ -102,7 +102,7 @@ async def test_counter_of_a_node_opens_a_card_and_closes_it(tmp_path: Path) -> N
 
     def count(dying: int) -> None:
         (tree / "cgroup.stat").write_text(TREE.format(dying=dying))
-        assert run(["sh"], tree, str(counters)).returncode == 0
+        assert run(("sh",), tree, str(counters)).returncode == 0
 
     count(240)
     exporter, scraper, sender, proxy = (free_port() for _ in range(4))
