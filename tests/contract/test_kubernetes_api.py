@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import ipaddress
 import json
 import ssl
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -35,12 +37,21 @@ async def server() -> AsyncIterator[ClusterServer]:
         yield running
 
 
+@asynccontextmanager
+async def api_of(folder: Path, kubeconfig: str) -> AsyncIterator[KubernetesApi]:
+    """The way to the cluster of a kubeconfig."""
+    (folder / "config").write_text(kubeconfig)
+    made = KubernetesApi(folder / "config")
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
 @pytest.fixture
 async def api(server: ClusterServer, tmp_path: Path) -> AsyncIterator[KubernetesApi]:
-    (tmp_path / "config").write_text(server.kubeconfig("prod"))
-    made = KubernetesApi(tmp_path / "config")
-    yield made
-    await made.close()
+    async with api_of(tmp_path, server.kubeconfig("prod")) as made:
+        yield made
 
 
 async def test_call_goes_out_as_it_was_written_and_its_answer_comes_back(
@@ -121,16 +132,12 @@ async def test_silence_ends_with_the_limit(tmp_path: Path) -> None:
     held: list[asyncio.StreamWriter] = []
     silent = await asyncio.start_server(lambda _, writer: held.append(writer), "127.0.0.1", 0)
     port = silent.sockets[0].getsockname()[1]
-    (tmp_path / "config").write_text(config(f"http://127.0.0.1:{port}"))
-    api = KubernetesApi(tmp_path / "config")
-    try:
+    async with api_of(tmp_path, config(f"http://127.0.0.1:{port}")) as api:
         with pytest.raises(ConnectionLost, match=r"did not answer in 0\.2 s"):
             await api.call("prod", NODE, timedelta(seconds=0.2))
-    finally:
-        await api.close()
-        for writer in held:
-            writer.close()
-        silent.close()
+    for writer in held:
+        writer.close()
+    silent.close()
 
 
 async def test_answer_without_end_is_cut(tmp_path: Path) -> None:
@@ -145,14 +152,9 @@ async def test_answer_without_end_is_cut(tmp_path: Path) -> None:
 
     endless = await asyncio.start_server(flood, "127.0.0.1", 0)
     port = endless.sockets[0].getsockname()[1]
-    (tmp_path / "config").write_text(config(f"http://127.0.0.1:{port}"))
-    api = KubernetesApi(tmp_path / "config")
-    try:
-        answer = await api.call("prod", NODE, timedelta(seconds=30))
-        assert answer.cut
-    finally:
-        await api.close()
-        endless.close()
+    async with api_of(tmp_path, config(f"http://127.0.0.1:{port}")) as api:
+        assert (await api.call("prod", NODE, timedelta(seconds=30))).cut
+    endless.close()
 
 
 @dataclass(frozen=True)
@@ -210,16 +212,9 @@ async def test_certificates_of_the_clusters_own_authority_are_the_login_and_no_o
                 "client-certificate-data": base64.b64encode(certificate).decode(),
                 "client-key-data": base64.b64encode(key).decode(),
             }
-            (tmp_path / "config").write_text(json.dumps(told))
-            api = KubernetesApi(tmp_path / "config")
-            try:
-                if is_let_in:
+            async with api_of(tmp_path, json.dumps(told)) as api:
+                with contextlib.nullcontext() if is_let_in else pytest.raises(ConnectionLost):
                     assert (await api.call("prod", NODE, LIMIT)).is_done
-                else:
-                    with pytest.raises(ConnectionLost):
-                        await api.call("prod", NODE, LIMIT)
-            finally:
-                await api.close()
         assert len(server.calls) == 1
 
 
@@ -232,13 +227,9 @@ async def test_cluster_whose_certificate_is_not_checked_is_asked_nothing(tmp_pat
     async with ClusterServer.running(Cluster.of([DemoNode("n1", lambda: "boot-1")], [], lambda: 0.0), tls) as server:
         told = json.loads(server.kubeconfig("prod"))
         told["clusters"][0]["cluster"]["insecure-skip-tls-verify"] = True
-        (tmp_path / "config").write_text(json.dumps(told))
-        api = KubernetesApi(tmp_path / "config")
-        try:
+        async with api_of(tmp_path, json.dumps(told)) as api:
             with pytest.raises(UnknownCluster, match="certificate off"):
                 await api.call("prod", NODE, LIMIT)
-        finally:
-            await api.close()
         assert server.calls == []
 
 
@@ -250,17 +241,12 @@ async def test_cluster_that_others_could_listen_to_is_asked_nothing(server: str,
 
 
 async def test_cluster_on_this_machine_is_asked_without_the_environments_proxy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: ClusterServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
-    async with ClusterServer.running(Cluster.of([DemoNode("n1", lambda: "boot-1")], [], lambda: 0.0)) as server:
-        (tmp_path / "config").write_text(server.kubeconfig("prod"))
-        api = KubernetesApi(tmp_path / "config")
-        try:
-            assert (await api.call("prod", NODE, LIMIT)).is_done
-        finally:
-            await api.close()
+    async with api_of(tmp_path, server.kubeconfig("prod")) as api:
+        assert (await api.call("prod", NODE, LIMIT)).is_done
 
 
 SECRET = "s3cr3t-Tok3n-QZ91xYw7Lm"
@@ -278,18 +264,13 @@ PLUGIN = {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "/bin
         json.dumps({"exec": {**PLUGIN, "args": ["-c", f"echo Authorization: Bearer {SECRET} >&2; exit 1"]}}),
     ],
 )
-async def test_login_that_cannot_be_used_is_in_no_sentence(user: str, tmp_path: Path) -> None:
-    async with ClusterServer.running(Cluster.of([DemoNode("n1", lambda: "boot-1")], [], lambda: 0.0)) as server:
-        told = json.loads(server.kubeconfig("prod"))
-        told["users"] = [{"name": told["contexts"][0]["context"]["user"], "user": "HERE"}]
-        (tmp_path / "config").write_text(json.dumps(told).replace('"HERE"', user))
-        api = KubernetesApi(tmp_path / "config")
-        try:
-            with pytest.raises((ConnectionLost, UnknownCluster)) as caught:
-                await api.call("prod", NODE, LIMIT)
-        finally:
-            await api.close()
-        assert SECRET not in str(caught.value)
+async def test_login_that_cannot_be_used_is_in_no_sentence(server: ClusterServer, tmp_path: Path, user: str) -> None:
+    told = json.loads(server.kubeconfig("prod"))
+    told["users"] = [{"name": told["contexts"][0]["context"]["user"], "user": "HERE"}]
+    async with api_of(tmp_path, json.dumps(told).replace('"HERE"', user)) as api:
+        with pytest.raises((ConnectionLost, UnknownCluster)) as caught:
+            await api.call("prod", NODE, LIMIT)
+    assert SECRET not in str(caught.value)
 
 
 async def test_authority_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
