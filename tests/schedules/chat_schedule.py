@@ -29,10 +29,7 @@ from tests.slack.memory_chat import Shown
 COPY = "1600000000001"  # the id of a copy
 ENDED = ("Resolved", "Expired", "Cancelled", "Escalated", "Declined")
 CHAT_POLICY = replace(
-    POLICY,
-    approvers=frozenset(),
-    kinds=frozenset({"teams", "slack"}),
-    approval_expires=timedelta(seconds=75),
+    POLICY, approvers=frozenset(), kinds=frozenset({"teams", "slack"}), approval_expires=timedelta(seconds=75)
 )
 PEOPLE = ("alice", "bob", "bob", "gus", "eve")  # who asked, who approves, a guest, and somebody of another tenant
 LONGEST, QUIET = 1800, 40  # seconds until all has its end, and that are waited for what comes late

@@ -20,10 +20,7 @@ USUAL, USUAL_PARTS = 100, 2  # what is drawn at each run of the tests
 @contextlib.contextmanager
 def database_in_memory() -> Iterator[Database]:
     """A database of its own for some schedules."""
-    with (
-        TemporaryDirectory(dir=folder_in_memory()) as folder,
-        ledger_in(Path(folder)) as opened,
-    ):
+    with TemporaryDirectory(dir=folder_in_memory()) as folder, ledger_in(Path(folder)) as opened:
         yield opened
 
 

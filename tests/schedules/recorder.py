@@ -29,14 +29,7 @@ class Recorder:
         if self.world.chance(self.fails):
             raise LedgerUnavailable("The database is locked.")
         done = verb(*args)
-        if verb.__name__ not in (
-            "append",
-            "append_all",
-            "append_together",
-            "begin",
-            "release_node",
-            "record_refusal",
-        ):
+        if verb.__name__ not in ("append", "append_all", "append_together", "begin", "release_node", "record_refusal"):
             return done  # nothing was written that somebody could die without having heard of
         await self.world.boundary()
         if self.world.chance(self.fails):

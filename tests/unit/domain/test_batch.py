@@ -182,11 +182,7 @@ def test_command_that_no_shell_can_be_told_is_refused(text: str) -> None:
 def running(launched: list[str], script: str, session: bool = True) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """Run a script until its input is closed; yields its input and its output."""
     with subprocess.Popen(
-        launched,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=session,
+        launched, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=session
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -252,11 +252,7 @@ UNSURE = replace(TRIAGED, verdict=replace(VERDICT, confidence=Confidence.POSSIBL
         ((*HELD_SO_FAR, StepStarted(2)), Resolved("It is cured."), "steps are left"),
         ((*HELD_SO_FAR, StepStarted(2), StepFailed(2, "no")), Resolved("It is cured."), "a step has failed"),
         ((*HELD_SO_FAR, SECOND), ValidationStarted(timedelta(0)), "it was watched before"),
-        (
-            AFTER_FIRST,
-            ValidationStarted(timedelta(0), waiting=2),
-            "not all steps are done",
-        ),
+        (AFTER_FIRST, ValidationStarted(timedelta(0), waiting=2), "not all steps are done"),
         (AFTER_FIRST, ValidationStarted(timedelta(0)), "not all steps are done"),
         (WAYS[State.OPENED], HOUSE_EVENTS[2], "this state does not allow it"),
     ],

@@ -62,10 +62,7 @@ def test_what_a_person_needs_is_shown(line: str) -> None:
         ("x[4]: + fleetctl open --door calvin --level 4", ["calvin"]),
         ('["fleetctl", "--door", "calvin", "--level", "4"]', ["calvin"]),
         ("ExecStart=/usr/bin/fleetd -w Enroll-Me-20 --listen 10.0.0.1:80", ["Enroll-Me-20"]),
-        (
-            "root 8 0.0 0.1 9 4 ?  Ss   10:11   0:00 openssl enc -d -in x.enc -k moon walk",
-            ["moon", "walk"],
-        ),
+        ("root 8 0.0 0.1 9 4 ?  Ss   10:11   0:00 openssl enc -d -in x.enc -k moon walk", ["moon", "walk"]),
         ("check_x -H sw-core-1 -U ann -a SHA -A auThPhr4se -X pr1vPhrase", ["auThPhr4se", "pr1vPhrase"]),
         ("sh -c fleetctl --opener ann:calvin -o door=hobbes,level=4", ["calvin", "hobbes"]),
         ("+ echo -n calvin", ["calvin"]),

@@ -153,12 +153,7 @@ def test_what_an_engineer_needs_stays_whatever_stands_around_it() -> None:
         assert redacted_text(text) == text
 
 
-KEY = [
-    "MIIEow" + "IBAAKCAQEA" + "Fake0123" * 6,
-    "Fake+/01" * 8,
-    "Fa01==",
-    "-----END RSA PRIVATE " + "KEY-----",
-]
+KEY = ["MIIEow" + "IBAAKCAQEA" + "Fake0123" * 6, "Fake+/01" * 8, "Fa01==", "-----END RSA PRIVATE " + "KEY-----"]
 
 
 @pytest.mark.parametrize("before", ["", "Nov 23 10:00:00 node-1 agent[412]: "])
@@ -243,17 +238,7 @@ def test_json_stays_json(places: int, writings: int) -> None:
 
 # The units of which a hostile node might make a text of any length.
 UNITS = (
-    *(
-        "%3a%2f%2f",
-        "%3a%2f%2f%3a",
-        "%3a%2f%2fa%3a",
-        "://",
-        "://:",
-        "http://a:",
-        "curl ",
-        "curl -b a=",
-        "curl -u a:",
-    ),
+    *("%3a%2f%2f", "%3a%2f%2f%3a", "%3a%2f%2fa%3a", "://", "://:", "http://a:", "curl ", "curl -b a=", "curl -u a:"),
     *("token=https://", "password: a", "secret: a-b-", "password=a.b(", '":', '":1', "token: [", '["', '{"password":'),
     *("AAAAAAAAAAAAAAAA ", "AAAAAAAAAAAAAAAA\n", KEY[-1] + "\n", "\\x1b[", "\\u200b", "\u00a0", "redis://:a", "DSN=a:"),
     *("7z ", "snmpget -A ", "mysql -", "<password ", "'\"", "password=a,", "a.b.c.", "passphrase=a ", "'", "\\", "a@"),
@@ -271,18 +256,7 @@ UNITS = (
         "secrets:\n  ",
         "stringData:\n  tokens: {a: b, ",
     ),
-    *(
-        "password",
-        "-eyJaaaaaaaa",
-        "://a:",
-        "://a@",
-        "token=",
-        'password="',
-        "password: |\n ",
-        "bearer ",
-        "--",
-        "PWD=",
-    ),
+    *("password", "-eyJaaaaaaaa", "://a:", "://a@", "token=", 'password="', "password: |\n ", "bearer ", "--", "PWD="),
     *("mysql ", "mysql -p", "redis-cli -a ", "sshpass -p", "cookie: ", "authorization: digest "),
     *("name: x_password ", "name=password,value ", "R", "u+", "$1$", "&sig=", "sk-", "pass_", "xoxb-", "[redacted"),
     *("AKIAIOSFODNN7EXAMPLE,", "LS0tLS1CRUdJTi", "-----BEGIN PRIVATE " + "KEY-----", "\n", " "),

@@ -82,13 +82,7 @@ async def test_what_is_being_read_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
-    [
-        incident(kind="terminal"),
-        incident(undoes="i0"),
-        incident(node=""),
-        incident(TRIAGED, kind="slack"),
-    ],
+    "other", [incident(kind="terminal"), incident(undoes="i0"), incident(node=""), incident(TRIAGED, kind="slack")]
 )
 async def test_everything_else_is_the_remediations(other: Incident) -> None:
     parts = Parts(other)

@@ -44,8 +44,7 @@ def heard(chunks: list[bytes], then: bytes | None = b"", within: float = 5.0) ->
 
 
 noise = st.lists(
-    st.binary(max_size=50) | st.sampled_from([b"\n", b"%z", b"%z l0p0 ", b"x" * 20_000, b"%z l0p0 QQ==\n"]),
-    max_size=6,
+    st.binary(max_size=50) | st.sampled_from([b"\n", b"%z", b"%z l0p0 ", b"x" * 20_000, b"%z l0p0 QQ==\n"]), max_size=6
 ).map(b"".join)
 
 

@@ -160,15 +160,9 @@ NO: dict[str, tuple[str, Callable[[], object]]] = {
             ACTIONS["disable_unit"], {"Id": "x.service", "Names": "kubelet.service"}
         ),
     ),
-    "the night": (
-        "QuietHours",
-        lambda: check_not_quiet(((1320, 360),), at(23, 30)),
-    ),
+    "the night": ("QuietHours", lambda: check_not_quiet(((1320, 360),), at(23, 30))),
     "a whole day": ("QuietHours", lambda: check_not_quiet(((0, 0),), at(12, 0))),
-    "the early morning": (
-        "QuietHours",
-        lambda: check_not_quiet(((1320, 360),), at(5, 59)),
-    ),
+    "the early morning": ("QuietHours", lambda: check_not_quiet(((1320, 360),), at(5, 59))),
 }
 
 

@@ -42,11 +42,7 @@ class Begun:
 @pytest.fixture
 def kept(tmp_path: Path) -> Iterator[tuple[Any, Any, Any]]:
     with ledger_in(tmp_path) as database:
-        yield (
-            Ledger(database),
-            Leases(database, "a"),
-            Leases(database, "b"),
-        )
+        yield (Ledger(database), Leases(database, "a"), Leases(database, "b"))
 
 
 async def test_request_is_opened_once_and_found_again(kept: tuple[Any, Any, Any]) -> None:

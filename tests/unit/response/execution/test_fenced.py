@@ -124,10 +124,7 @@ def test_journal_of_the_node_is_told_who_approved_each_command_and_why(stage: St
     approve(stage, by="slack:T1/U1", reason="$(reboot)\nagreed")
     assert advanced(stage).state == "resolved"
     ends = "approved by slack:T1/U1; why: $(reboot) agreed\n"
-    assert wire.told == [
-        f"incident one, step 1, disable ecs.service: {ends}",
-        f"incident one, step 2, reboot: {ends}",
-    ]
+    assert wire.told == [f"incident one, step 1, disable ecs.service: {ends}", f"incident one, step 2, reboot: {ends}"]
     assert not any("agreed" in line or "U1" in line for line in wire.lines), "neither stands in a command line"
     assert all("zombie[one]" in line for line in wire.lines)
     assert stage.nodes["n1"].journal == ["one", "one"]

@@ -74,9 +74,7 @@ class SlowStop(Wire):
         yield Completed(asked.probe, asked.command.name, asked.look, "", says, status)
 
 
-def test_command_that_is_at_work_in_one_program_is_not_sent_by_another(
-    stage: Stage,
-) -> None:
+def test_command_that_is_at_work_in_one_program_is_not_sent_by_another(stage: Stage) -> None:
     stage.wire = wire = SlowStop(stage.world, stage.nodes, 0.0)
     assert run(stage, runners=3).state == "resolved"
     assert wire.sent == 1
@@ -193,9 +191,7 @@ class LosesKey(Wire):
             yield ran
 
 
-def test_step_whose_proof_cannot_be_read_without_a_key_is_a_question(
-    stage: Stage,
-) -> None:
+def test_step_whose_proof_cannot_be_read_without_a_key_is_a_question(stage: Stage) -> None:
     stage.wire = LosesKey(stage.world, stage.nodes, 0.0)
     assert "took effect: There is no key." in getattr(run(stage).ending, "because", "")
     assert stage.ledger.current_hold.now("n1") is None
@@ -213,12 +209,7 @@ def test_step_whose_proof_cannot_be_read_without_a_key_is_a_question(
     ids=["what it left", "possibly what it left", "not counted again", "another unit loops", "perhaps"],
 )
 def test_without_a_reboot_only_what_a_leak_has_left_may_still_be_there(
-    stage: Stage,
-    monkeypatch: pytest.MonkeyPatch,
-    cause: str,
-    confidence: Confidence,
-    counted: bool,
-    says: str,
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, cause: str, confidence: Confidence, counted: bool, says: str
 ) -> None:
     """No plan is offered for it any more: the unit is off, or it was muted meanwhile."""
     real = Stage.verdict
@@ -240,11 +231,7 @@ def test_without_a_reboot_only_what_a_leak_has_left_may_still_be_there(
 @pytest.mark.parametrize("reboots", [True, False])
 @pytest.mark.parametrize(("each", "goes_on"), [(14.2, True), (25.0, True), (60.0, False)])
 def test_leak_that_goes_on_about_as_before_is_not_cured_however_few_there_are_yet(
-    stage: Stage,
-    monkeypatch: pytest.MonkeyPatch,
-    reboots: bool,
-    each: float,
-    goes_on: bool,
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, reboots: bool, each: float, goes_on: bool
 ) -> None:
     """One came each 14.2 s before. A few come without a leak, also while a look is made."""
     done = watched(stage, monkeypatch, reboots, lambda uptime: uptime // each)
@@ -302,9 +289,7 @@ def test_somebody_elses_reboot_before_anything_is_done_calls_it_off(stage: Stage
     assert done.ending.differences[0].startswith("boot_id: ")
 
 
-def test_somebody_elses_reboot_between_the_steps_takes_the_place_of_ours(
-    stage: Stage,
-) -> None:
+def test_somebody_elses_reboot_between_the_steps_takes_the_place_of_ours(stage: Stage) -> None:
     node = stage.nodes["n1"]
 
     def once_disabled() -> None:
@@ -345,15 +330,10 @@ def test_what_was_before_stands_on_record_for_undoing_it(stage: Stage) -> None:
     step = done.proposal.plan.steps[0]
     action = stage.remediation().stepping.reach.actions[step.action]
     (back,) = action.inverse(step.args, facts_before(done.steps[0], {}))
-    assert back.commands == (
-        "sudo -n systemctl enable -- ecs.service",
-        "sudo -n systemctl start -- ecs.service",
-    )
+    assert back.commands == ("sudo -n systemctl enable -- ecs.service", "sudo -n systemctl start -- ecs.service")
 
 
-def test_cure_ends_what_was_proposed_for_the_node_before_and_leaves_what_came_later(
-    stage: Stage,
-) -> None:
+def test_cure_ends_what_was_proposed_for_the_node_before_and_leaves_what_came_later(stage: Stage) -> None:
     """As a wave, or another card, cures the node: no card may go on asking for what is done."""
     stage.propose("card", "n1")
     stage.nodes["n2"] = CountingNode(stage.world, "n2", "cured")

@@ -179,9 +179,7 @@ async def test_alert_that_comes_back_with_its_old_beginning_is_told_and_its_repe
         intake.seen.clear()
 
 
-async def test_end_of_a_senders_group_leaves_the_nodes_of_another_whose_group_has_the_same_name(
-    intake: Stage,
-) -> None:
+async def test_end_of_a_senders_group_leaves_the_nodes_of_another_whose_group_has_the_same_name(intake: Stage) -> None:
     east, west, mixed = group_alert("node-1:9100"), group_alert("node-2:9100"), group_alert("node-1:9100", pod="b")
     for told in (east, west, mixed):  # the same route in two clusters, each with an Alertmanager
         await intake.group(told)
@@ -327,7 +325,4 @@ async def test_alert_that_joins_the_open_incident_of_another_case_is_on_record(i
     (one,) = await intake.incidents()
     assert len(one.joined) == 1
     found = intake.waves.alarms.now(BEGAN_AT, frozenset())
-    assert sorted((alarm.node, (alarm.at - BEGAN_AT) // MINUTE) for alarm in found) == [
-        ("node-1", 0),
-        ("node-1", 5),
-    ]
+    assert sorted((alarm.node, (alarm.at - BEGAN_AT) // MINUTE) for alarm in found) == [("node-1", 0), ("node-1", 5)]

@@ -71,15 +71,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
             pagerduty = await stack.enter_async_context(account(clock=clock))
             asking = await stack.enter_async_context(client(pagerduty))
             inbox, cases = Inbox(Leases(database, "one", time=clock)), DedupStore(database, time=clock)
-            watch = PagePoller(
-                asking,
-                inbox,
-                cases,
-                alarm_of_page,
-                clock,
-                lambda *_, **__: None,
-                asyncio.Event(),
-            )
+            watch = PagePoller(asking, inbox, cases, alarm_of_page, clock, lambda *_, **__: None, asyncio.Event())
             yield Bench(pagerduty, watch, inbox, cases, clock)
 
 
