@@ -113,6 +113,10 @@ class Stage:
             found += await self.recorder.group(group)
         return found
 
+    async def over(self) -> dict[str, bool]:
+        """Whether the alerts of each node are over."""
+        return {one.node: one.is_over for one in await self.incidents()}
+
     async def triage(self) -> None:
         for one in await self.incidents():
             if one.state is State.OPENED and one.node:

@@ -102,21 +102,30 @@ def pieces(seen: str) -> list[str]:
     return [*{text[:end] for end in (len(text) // 4, len(text) // 2, len(text) - 2) if end > 0}, text + " ", text]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ROWS)
-def test_hostile_lines_cost_time_in_proportion_to_their_length(name: str) -> None:
-    form = FORMS[name]
+LENGTHS = pytest.mark.parametrize("characters", [8_192, pytest.param(16_384, marks=pytest.mark.long)])
 
-    def cost(piece: str, characters: int) -> float:
+
+def check_growth(searched: Callable[[str], object], piece: str, characters: int) -> None:
+    """Four times the length of pieces takes about four times the time; what is quadratic takes sixteen times."""
+
+    def cost(characters: int) -> float:
         text = (piece * (characters // len(piece) + 1))[:characters]
         began = time.process_time()
-        form.cut(text)
+        searched(text)
         return time.process_time() - began
 
+    if (long := cost(characters)) > characters * 2e-6:
+        long = min(long, cost(characters))  # the first may have been disturbed
+        assert long < 12 * cost(characters // 4) + characters * 3e-6, piece
+    assert long < characters * 6e-5, piece
+
+
+@pytest.mark.slow
+@LENGTHS
+@pytest.mark.parametrize("name", ROWS)
+def test_hostile_lines_cost_time_in_proportion_to_their_length(name: str, characters: int) -> None:
     for piece in pieces(ROWS[name]["seen"][0].replace("·", "")):
-        long = cost(piece, 16_384)
-        assert long < 0.03 or long < 12 * cost(piece, 4_096) + 0.05, piece
-        assert long < 0.75, piece
+        check_growth(FORMS[name].cut, piece, characters)
 
 
 LINES = (
@@ -264,19 +273,13 @@ UNITS = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("characters", [8_192, pytest.param(16_384, marks=pytest.mark.long)])
+@LENGTHS
 @pytest.mark.parametrize("unit", UNITS)
 def test_text_of_one_unit_costs_little(unit: str, characters: int) -> None:
-    def cost(characters: int) -> float:
-        text = (unit * (characters // len(unit) + 1))[:characters]
-        began = time.process_time()
+    def searched(text: str) -> None:
         assert len(redacted_text(text)) <= 4 * len(text)
-        return time.process_time() - began
 
-    # Four times the length, about four times the time; what is quadratic takes sixteen times.
-    long = cost(characters)
-    assert long < characters * 5e-6 or long < 10 * cost(characters // 4) + characters * 3e-6
-    assert long < characters * 6e-5
+    check_growth(searched, unit, characters)
 
 
 def test_strings_within_strings_cost_little_however_deep_they_are() -> None:

@@ -241,26 +241,26 @@ def test_database_is_looked_for_also_where_the_clocks_say_that_the_yes_was_just_
     assert (asked, stage.nodes["n1"].boot) == (["n1"], 0)
 
 
-def test_databases_that_nobody_can_look_for_any_more_hold_a_reboot_up_until_they_can(stage: Stage) -> None:
+@pytest.mark.parametrize(
+    ("seen", "says"),
+    [
+        (PlanImpact((ETCD,), unread=(Unread("units", "sudo refused"),)), "units could not be read: sudo refused"),
+        (
+            PlanImpact((ETCD,), unseen=(Unread("unfinished: what ZFS is rebuilding", ""),)),
+            "not read before the reboot: what ZFS is rebuilding",
+        ),
+    ],
+)
+def test_what_a_reboot_ends_and_nobody_can_look_for_any_more_holds_it_up_until_they_can(
+    stage: Stage, seen: PlanImpact, says: str
+) -> None:
     proposed(stage, rebooting(stage), ends=PlanImpact((ETCD,)))
     stage.world.now += LATER
-    remediation, _ = ending(stage, PlanImpact((ETCD,), unread=(Unread("units", "sudo refused"),)), PlanImpact((ETCD,)))
+    remediation, _ = ending(stage, seen, PlanImpact((ETCD,)))
     again = do(stage, remediation.advance("two"))
     assert again is not None
-    assert "units could not be read: sudo refused" in again.because
+    assert says in again.because
     assert not incident(stage, "two").steps
-    do(stage, remediation.advance("two"))
-    assert incident(stage, "two").steps
-
-
-def test_reboot_that_waited_is_held_up_while_less_is_seen_of_what_it_must_not_cut_off(stage: Stage) -> None:
-    proposed(stage, rebooting(stage), ends=PlanImpact((ETCD,)))
-    stage.world.now += LATER
-    unseen = (Unread("unfinished: what ZFS is rebuilding", ""),)
-    remediation, _ = ending(stage, PlanImpact((ETCD,), unseen=unseen), PlanImpact((ETCD,)))
-    again = do(stage, remediation.advance("two"))
-    assert again is not None
-    assert again.because == "not read before the reboot: what ZFS is rebuilding"
     do(stage, remediation.advance("two"))
     assert incident(stage, "two").steps
 

@@ -126,7 +126,7 @@ async def test_node_that_an_alert_adds_later_stands_on_the_same_card(intake: Sta
 async def test_alert_that_is_over_while_others_fire_closes_its_node_alone(intake: Stage) -> None:
     await intake.group(group_alert("node-1:9100"), group_alert("node-2:9100"))
     await intake.group(group_alert("node-1:9100", "resolved"), group_alert("node-2:9100"))
-    assert {one.node: one.is_over for one in await intake.incidents()} == {"node-1": True, "node-2": False}
+    assert await intake.over() == {"node-1": True, "node-2": False}
     await intake.group(group_alert("node-1:9100", "resolved"), group_alert("node-2:9100", "resolved"))
     assert [one.is_over for one in await intake.incidents()] == [True, True]
 
@@ -151,7 +151,7 @@ async def test_custom_field_does_not_keep_a_node_whose_alert_is_over(intake: Sta
     for number, alerts in enumerate(([mine, other], [mine | {"status": "resolved"}, other])):
         intake.alerts["Q1"] = alerts
         await intake.page(f"E{number}")
-    found = {one.node: one.is_over for one in await intake.incidents()}
+    found = await intake.over()
     assert found == {"node-1": True, "node-2": False, "node-3": False}
 
 
@@ -170,7 +170,7 @@ async def test_alert_that_comes_back_with_its_old_beginning_is_told_and_its_repe
         await intake.group(other, second)
         await intake.triage()
         await intake.group(other, second | over)  # cut off from Prometheus for some minutes
-        assert {one.node: one.is_over for one in await intake.incidents()}["node-2"]
+        assert (await intake.over())["node-2"]
         for _ in range(2):
             await intake.group(other, second)
         again = {one.node: one for one in await intake.incidents()}["node-2"]
@@ -185,11 +185,11 @@ async def test_end_of_a_senders_group_leaves_the_nodes_of_another_whose_group_ha
         await intake.group(told)
     over = {"status": "resolved", "endsAt": "2026-11-21T09:36:00Z"}
     await intake.group(west | over)
-    assert {one.node: one.is_over for one in await intake.incidents()} == {"node-1": False, "node-2": True}
+    assert await intake.over() == {"node-1": False, "node-2": True}
     await intake.group(mixed | over, west)
-    assert {one.node: one.is_over for one in await intake.incidents()} == {"node-1": False, "node-2": False}
+    assert await intake.over() == {"node-1": False, "node-2": False}
     await intake.group(east | over)
-    assert {one.node: one.is_over for one in await intake.incidents()} == {"node-1": True, "node-2": False}
+    assert await intake.over() == {"node-1": True, "node-2": False}
 
 
 async def test_alert_that_ended_unheard_does_not_keep_a_later_card_open(intake: Stage) -> None:
@@ -208,7 +208,7 @@ async def test_group_of_which_alerts_were_left_out_ends_only_those_that_it_lists
     over = [alert | {"status": "resolved", "endsAt": "2026-11-21T09:36:00Z"} for alert in told]
     await intake.group(*told)
     await intake.group(*over[:2], truncated=1)  # its status is that of the alerts it lists
-    assert {one.node: one.is_over for one in await intake.incidents()} == {
+    assert await intake.over() == {
         "node-1": True,
         "node-2": True,
         "node-3": False,
