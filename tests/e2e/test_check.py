@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.real_sshd
 ROOT = Path(__file__).parents[2]
-PROGRAM = [sys.executable, "-P", "-m", "bot"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 SCHEMA = Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))
 
@@ -135,9 +133,8 @@ def test_this_machine_has_a_verdict_and_nothing_that_could_be_read_is_unread() -
 
 
 def test_ctrl_c_ends_cleanly_and_keeps_what_was_judged(inventory: Path) -> None:
-    command = [*PROGRAM, "check", "node-1", "closed", "--json", "--samples", "30", "--inventory", str(inventory)]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=ENVIRONMENT) as running:
+    words = ("check", "node-1", "closed", "--json", "--samples", "30", "--inventory", str(inventory))
+    with program.Started(*words) as running:
         until(lambda: _child_of_sshd_runs(), what="the batch to run")
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=10)

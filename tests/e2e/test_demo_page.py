@@ -9,8 +9,6 @@ import random
 import re
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,9 +20,8 @@ from playwright.async_api import Browser, Locator, Page, expect
 
 from bot.view.core_picture import LEFT
 from tests.browser import PHONE, Window, window
-from tests.program import Running
+from tests.program import Running, zombie
 
-ROOT = Path(__file__).parents[2]
 FOUNDING = "ray-gpu-1a-0417"
 SIZE = "image => [image.naturalWidth, image.naturalHeight, image.getBoundingClientRect().right, innerWidth]"
 # How far from the left the yellow of the map stands, whose rows lie above its legend, as the browser decoded it.
@@ -201,15 +198,8 @@ def test_port_that_is_taken_is_said(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "bot", "demo", "--slack-port", str(taken.getsockname()[1])],
-            env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        port = str(taken.getsockname()[1])
+        done = zombie("demo", "--slack-port", port, env={**os.environ, "TMPDIR": str(tmp_path)})
     assert (done.returncode, "A port of the demo is in use." in done.stderr) == (2, True), done.stderr
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []

@@ -3,8 +3,6 @@
 import os
 import secrets
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -15,10 +13,11 @@ import pytest
 from tests.contract.ways import files_of, promised
 from tests.e2e import faulty_servers
 from tests.nodes.sshd import IS_ROOT, SSHD, Sshd
+from tests.program import Started
 from tests.waiting import until
 
-ROOT = Path(__file__).parents[2]
 FAR = 40.0  # a deadline that does not matter
+READER = "import sys; from tests.e2e.reader import main; main(*sys.argv[1:])"
 
 real_sshd = [
     pytest.mark.real_sshd,
@@ -56,22 +55,15 @@ class Patient:
         if self.sshd is not None:
             return [_words(pid) for pid in self.sshd.processes() if pid not in self._before]
         every = [int(path.name) for path in Path("/proc").glob("[0-9]*")]
-        return [words for pid in every if self.mark in (words := _words(pid)) and "tests.e2e.reader" not in words]
+        return [words for pid in every if self.mark in (words := _words(pid))]
 
     @contextmanager
-    def being_read(self, deadline: float = FAR, port: int | None = None) -> Iterator["subprocess.Popen[str]"]:
+    def being_read(self, deadline: float = FAR, port: int | None = None) -> Iterator[Started]:
         """Start a reader, and wait until every stubborn command runs and the quick one has answered twice."""
-        command = [sys.executable, "-m", "tests.e2e.reader", *self.where(port), self.mark, str(deadline)]
-        with subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-        ) as reader:
-            try:
-                assert reader.stdout is not None
-                assert [reader.stdout.readline() for _ in range(2)] == ["quick\n"] * 2
-                until(lambda: sum(f"sleep {self.mark}" in words for words in self.running()) >= 7, what="the stubborn")
-                yield reader
-            finally:
-                reader.kill()
+        with Started(*self.where(port), self.mark, str(deadline), script=READER) as reader:
+            assert [reader.stdout.readline() for _ in range(2)] == ["quick\n"] * 2
+            until(lambda: sum(f"sleep {self.mark}" in words for words in self.running()) >= 7, what="the stubborn")
+            yield reader
 
     def must_be_gone(self, seconds: float = 2.0, sshd_itself: bool = True) -> None:
         within = timedelta(seconds=promised(seconds) - 1)
@@ -93,7 +85,6 @@ def _words(pid: int) -> str:
 
 def test_after_the_deadline(patient: Patient) -> None:
     with patient.being_read(deadline=4.0) as reader:
-        assert reader.stdout is not None
         assert reader.stdout.readline() == "ended\n"
         patient.must_be_gone()
         assert reader.wait(timeout=10) == 0
@@ -137,9 +128,7 @@ def test_what_runs_as_root_ends_at_its_own_limit(patient: Patient) -> None:
     assert patient.sshd is not None
     patient.sshd.allow_sudo(f"/usr/bin/timeout -k 1 3 sleep {patient.mark}")
     script = f"sudo -n timeout -k 1 3 sleep {patient.mark}"
-    with subprocess.Popen(
-        [sys.executable, "-c", _AS_ROOT, *patient.where(), script], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    ) as reader:
+    with Started(*patient.where(), script, script=_AS_ROOT) as reader:
         until(lambda: any(f"sleep {patient.mark}" in words for words in patient.running()), what="root's command")
         reader.kill()
         patient.must_be_gone(seconds=5.0)
@@ -178,13 +167,9 @@ def test_after_the_whole_program_was_told_to_end_in_the_middle_of_a_check(sshd: 
         f'[ssh]\nuser = "{sshd.user}"\nkey = "{sshd.client_key}"\nknown_hosts = "{sshd.known_hosts}"\n'
         f'[nodes.node-1]\naddress = "{sshd.address}"\nport = {sshd.port}\n'
     )
-    command = [sys.executable, "-m", "bot", "check", "node-1", "--samples", "30", "--inventory", str(inventory)]
-    environment = os.environ | {"HOME": str(tmp_path)}
-    with subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as program:
+    words = ("check", "node-1", "--samples", "30", "--inventory", str(inventory))
+    with Started(*words, env={**os.environ, "HOME": str(tmp_path)}) as program:
         until(lambda: any("sleep 29." in words for words in patient.running()), within=timedelta(seconds=30), what="it")
-        program.terminate()
+        program.send_signal(signal.SIGTERM)
         patient.must_be_gone()
-        program.communicate(timeout=10)
-        assert program.returncode == -signal.SIGTERM
+        assert program.wait(timeout=10) == -signal.SIGTERM

@@ -11,7 +11,6 @@ from bot.demo.fleet import FLEET, Member, running
 from bot.demo.fleet_leaks import AUTO_RESTART
 from tests.program import awaited
 
-ROOT = Path(__file__).parents[2]
 MEMBERS = (
     FLEET[0],
     Member(replace(AUTO_RESTART, name="without-perf", perf=False), "", "gpu"),

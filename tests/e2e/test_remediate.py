@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,11 +13,11 @@ import pytest
 from bot.demo.faults import Fault
 from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
 from bot.demo.machine import changes
-from tests.nodes.acting_fleet import POLICY, ROOT, site
+from tests.nodes.acting_fleet import POLICY, site
+from tests.program import Started, zombie
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 DONE = ["disable ecs.service", "reboot"]
 TO_APPROVAL = ["AlertReceived", "Triaged", "PlanProposed", "Approved"]
 BOTH_STEPS = ["StepStarted", "StepVerified"] * 2
@@ -122,30 +120,20 @@ async def test_killed_in_a_step_it_is_looked_at_and_goes_on_with_one_reboot(tmp_
 async def test_reader_of_its_output_that_leaves_is_told_who_goes_on(tmp_path: Path) -> None:
     async with site(tmp_path, {"node": (HIDDEN, None)}) as here:
         incident = (await here.opened("node"))["node"]
-        ours, theirs = os.pipe()
-        command = ["remediate", incident, "--approve-as", "alice", "--reason", "it leaks"]
-        environ = {**here.environ, "SUDO_USER": "alice"}
-        running = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "bot", *command),
-            cwd=here.folder,
-            env=environ,
-            stdout=theirs,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        os.close(theirs)
-        await asyncio.to_thread(os.read, ours, 1)
-        os.close(ours)
-        async with asyncio.timeout(60):
-            _, says = await running.communicate()
-        assert running.returncode == 141
-        assert f"interrupted; a running `zombie serve` goes on with {incident}.".encode() in says
+        command = ("remediate", incident, "--approve-as", "alice", "--reason", "it leaks")
+        with Started(*command, cwd=here.folder, env={**here.environ, "SUDO_USER": "alice"}) as running:
+            await asyncio.to_thread(running.stdout.read, 1)
+            running.stdout.close()
+            assert await asyncio.to_thread(running.wait, 60) == 141
+            says = running.stderr.read()
+        assert f"interrupted; a running `zombie serve` goes on with {incident}." in says
 
 
 def test_sudoers_lines_for_acting_are_what_visudo_takes(tmp_path: Path) -> None:
     config = tmp_path / "zombie.toml"
     config.write_text(POLICY)
-    command = [sys.executable, "-P", "-m", "bot", "sudoers", "--user", "zombie", "--config", str(config)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT, check=True)
+    done = zombie("sudoers", "--user", "zombie", "--config", str(config), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     acting = done.stdout.partition("# Acting")[2].splitlines()[1:]
     commands = [
         ("/usr/bin/", "/bin/", "systemctl disable --now -- ecs.service"),

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -19,12 +16,12 @@ import pytest
 from bot.transport.ssh_login import LOGIN_LIMIT
 from tests.contract.ways import promised
 from tests.e2e import faulty_servers
-from tests.nodes.simulated_fleet import ROOT, FleetProcess, fleet_of
+from tests.nodes.simulated_fleet import FleetProcess, fleet_of
+from tests.program import Started
 from tests.waiting import until
 
 COUNT = 12
 ARGUMENTS = ["check", "--all", "--json", "--samples", "1", "--parallel", "40", "--inventory"]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 STANDSTILL_SECONDS = LOGIN_LIMIT.total_seconds() + 4
 
 # A thread that sleeps in C and keeps the interpreter's lock meanwhile: nothing else in the program goes on. It begins
@@ -67,9 +64,7 @@ def verdicts(out: str) -> Counter[tuple[str, str]]:
 
 def test_stopped_program_takes_up_every_node_where_it_was(fleet: FleetProcess) -> None:
     """As Ctrl-Z and fg, for longer than any login may take."""
-    command = [sys.executable, "-P", "-m", "bot", *ARGUMENTS, str(fleet.inventory)]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=ENVIRONMENT) as running:
+    with Started(*ARGUMENTS, str(fleet.inventory)) as running:
         until(lambda: connections(running.pid) >= 5, what="5 connections")
         running.send_signal(signal.SIGSTOP)
         threading.Event().wait(STANDSTILL_SECONDS)
@@ -82,16 +77,10 @@ def test_stopped_program_takes_up_every_node_where_it_was(fleet: FleetProcess) -
 def held(inventory: Path, seconds: float, free: float, begun: int) -> tuple[str, float]:
     """Check all nodes while the interpreter is held up again and again; return what was told and how long it took."""
     began = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", HOLDING, str(seconds), str(free), str(begun), *ARGUMENTS, str(inventory)],
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        timeout=120,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.stdout, time.monotonic() - began
+    with Started(str(seconds), str(free), str(begun), *ARGUMENTS, str(inventory), script=HOLDING) as running:
+        out, err = running.communicate(timeout=120)
+    assert "Traceback" not in err, err
+    return out, time.monotonic() - began
 
 
 def test_program_that_hardly_gets_the_processor_calls_no_node_unreachable(fleet: FleetProcess) -> None:

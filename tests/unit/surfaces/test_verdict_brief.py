@@ -19,7 +19,6 @@ from bot.view.view import verdicts_view
 from bot.view.words import plain, remainder_words
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, MUTED
 
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 WORDS = PlanWords(ACTIONS)
 HEALTHY = Verdict("node-9", Status.HEALTHY, None, None, summary="Healthy", ruled_out=FOUNDING.ruled_out)
 GONE = Verdict(

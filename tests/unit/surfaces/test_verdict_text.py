@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 
 from jsonschema import Draft202012Validator
@@ -17,7 +16,6 @@ from tests.slack.drawn import details
 from tests.unit.surfaces.verdicts import FOUNDING, MUTED
 
 SCHEMA = Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 
 
 def test_slow_node_is_called_slow_wherever_a_verdict_is_told() -> None:
