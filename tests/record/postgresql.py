@@ -85,7 +85,7 @@ class Postgresql:
         password = self.folder / "password"
         password.write_text(self._password)
         self._own(self.folder, password)
-        self._run("initdb", "-A", "scram-sha-256", "-U", "tests", "--pwfile", str(password), "--no-sync", "-E", "UTF8")
+        self._run("initdb", "-A", "md5", "-U", "tests", "--pwfile", str(password), "--no-sync", "-E", "UTF8")
         for _ in range(5):  # between asking the kernel and listening, another program may take the port
             self.port = free_port()
             if self._listens():
