@@ -37,6 +37,7 @@ from tests.record.incidents import ALERT, ASKER
 from tests.record.keeping import approved
 
 YEAR = timedelta(days=365)
+on_one = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # nothing of it is a dialect's own
 
 
 def long_ago() -> datetime:
@@ -171,7 +172,7 @@ def test_incidents_shown_together_stay_while_a_message_of_one_of_them_waits(data
     assert names(database) == {"new"}
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # nothing of it is a dialect's own
+@on_one
 def test_other_writers_wait_for_so_many_incidents_at_most_or_for_those_of_one_card(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +211,7 @@ def take_out(database: Database, name: str) -> None:
 
 
 @pytest.mark.parametrize("is_later", [False, True])
+@on_one
 def test_pruning_that_names_another_end_than_house_noted_is_found(database: Database, is_later: bool) -> None:
     then = Ledger(database, long_ago)
     tell(then, "gone", "gone", Cancelled("asked twice"))
@@ -239,6 +241,7 @@ def removed_by_hand(database: Database, name: str, before: datetime) -> None:
         (datetime.now(UTC) + YEAR, "house: removes incidents that ended less than 2 days before"),
     ],
 )
+@on_one
 def test_incident_of_today_that_was_pruned_is_found(database: Database, before: datetime, says: str) -> None:
     tell(Ledger(database), "gone", "gone", Cancelled("asked twice"))
     removed_by_hand(database, "gone", before)
@@ -258,6 +261,7 @@ BEFORE = datetime.now(UTC) - timedelta(days=3)
 
 
 @pytest.mark.parametrize("seq", [2, 3])
+@on_one
 def test_later_note_of_an_end_makes_it_no_older(database: Database, seq: int) -> None:
     tell(Ledger(database), "gone", "gone", Cancelled("asked twice"))
     end = Ledger(database).head.now("gone")
@@ -269,6 +273,7 @@ def test_later_note_of_an_end_makes_it_no_older(database: Database, seq: int) ->
     assert str(broken).startswith(f"gone/{seq}: was pruned as of {instant_text(BEFORE)}, and ended at 2")
 
 
+@on_one
 def test_end_that_is_noted_for_the_pruning_is_told(database: Database) -> None:
     tell(Ledger(database, lambda: BEFORE - timedelta(days=1)), "gone", "gone")
     tell(Ledger(database), "stays", "stays")
@@ -289,6 +294,7 @@ def test_end_that_is_noted_for_the_pruning_is_told(database: Database) -> None:
     assert f"and ended at {now}: a clock was set back, or it is forged" in unread.says
 
 
+@on_one
 def test_pruning_of_a_time_to_come_is_told(database: Database) -> None:
     tell(Ledger(database), "gone", "gone", Cancelled("asked twice"))
     to_come = datetime.now(UTC) + timedelta(days=3)
@@ -300,6 +306,7 @@ def test_pruning_of_a_time_to_come_is_told(database: Database) -> None:
     assert str(unread).startswith(f"house/3: removes incidents at {instant_text(to_come)}, which is still to come")
 
 
+@on_one
 def test_entry_that_was_noted_twice_is_found_though_it_was_pruned(database: Database) -> None:
     then = Ledger(database, long_ago)
     tell(then, "gone", "gone", Cancelled("asked twice"))

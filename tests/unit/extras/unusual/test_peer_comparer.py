@@ -38,6 +38,7 @@ from tests.unit.extras.unusual.fleets import AT
 BOOK = Playbook("node-health", "", 1, (), (), ())
 SETTINGS = {f"s{number}": "yes" for number in range(40)}
 PARTIAL = replace(BOOK, name="image-gate")
+on_one = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # nothing of it is a dialect's own
 
 
 class Clock:
@@ -84,6 +85,7 @@ async def test_node_is_compared_with_peers_that_another_bot_read(database: Datab
     assert (await two.check("odd", playbook=PARTIAL)).unusual == (), "not all causes judged it"
 
 
+@on_one
 async def test_nodes_that_a_sweep_read_are_peers_and_stand_out_as_in_a_check(database: Database) -> None:
     checked, swept = Bot(database, Clock()), Bot(database, Clock())
     await peers(checked, FEWEST_PEERS - 1)
@@ -100,6 +102,7 @@ async def test_nodes_that_a_sweep_read_are_peers_and_stand_out_as_in_a_check(dat
     assert swept.logged == ["unusual_not_stored"]
 
 
+@on_one
 async def test_that_all_is_usual_is_said_with_what_was_compared_and_not_where_nothing_was(database: Database) -> None:
     bot = Bot(database, Clock())
     await peers(bot, FEWEST_PEERS)
@@ -114,6 +117,7 @@ async def test_that_all_is_usual_is_said_with_what_was_compared_and_not_where_no
     assert "unusual" not in verdict_text(another).lower()
 
 
+@on_one
 async def test_sick_and_stale_nodes_are_no_peers(database: Database) -> None:
     clock = Clock()
     one, two = Bot(database, clock), Bot(database, clock)
@@ -148,6 +152,7 @@ async def test_it_is_said_since_when_and_only_the_latest_checks_are_stored(datab
     assert count == KEPT
 
 
+@on_one
 async def test_verdict_is_not_held_back_by_a_record_that_does_not_answer(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +180,7 @@ async def test_verdict_is_not_held_back_by_a_row_that_is_damaged(database: Datab
     assert bot.logged == ["unusual_not_compared"]
 
 
+@on_one
 async def test_verdict_waits_no_longer_than_a_moment_for_it(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +195,7 @@ async def test_verdict_waits_no_longer_than_a_moment_for_it(
     assert [each.node for each in FactStore(database).past("one")] == ["one"], "its facts are stored all the same"
 
 
+@on_one
 async def test_what_is_said_stands_on_the_verdict_everywhere_and_changes_nothing_of_it(database: Database) -> None:
     bot = Bot(database, Clock())
     await peers(bot)
@@ -225,6 +232,7 @@ def test_stored_facts_come_back_as_they_were(database: Database) -> None:
     assert store.past("n") == store.news("k", AT - timedelta(days=1)) == (facts,)
 
 
+@on_one
 async def test_own_rows_are_not_read_back_and_those_of_others_are(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,6 +269,7 @@ async def test_nodes_that_left_the_inventory_are_forgotten_once_they_are_no_peer
     assert found == {"stays": 1, "gone": 0, "new": 2}
 
 
+@on_one
 async def test_lines_of_the_node_stand_with_what_is_said(database: Database) -> None:
     bot = Bot(database, Clock())
     link = Link("mlx5_core 0000:17:00.0", 16, 16, lines=("current_width: 16",))
@@ -277,6 +286,7 @@ async def test_lines_of_the_node_stand_with_what_is_said(database: Database) -> 
     assert [each["lines"] for each in body["unusual"]] == [list(each.lines) for each in said]
 
 
+@on_one
 async def test_what_the_kernel_says_here_alone_is_quoted_whole(database: Database) -> None:
     bot = Bot(database, Clock())
     bot.more = {"kernel_log": KernelLogReading("journal", 600)}
