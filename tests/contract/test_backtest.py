@@ -186,7 +186,7 @@ def test_what_is_wrong_ends_with_two_and_writes_nothing(run: CommandLine, tmp_pa
 
 
 def test_many_cases_are_shared_out_and_keep_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    many, files = 6, list[Path]()
+    many, files = 4, list[Path]()
     monkeypatch.setattr(backtesting, "WORTH_SHARING", many)
     for number in range(many):
         files.append(tmp_path / f"{number:04}.jsonl.gz")
