@@ -8,11 +8,12 @@ braces or further in.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from bot.domain.secret_names import speaks_of_secret
+from bot.domain.secret_names import secret_rows, speaks_of_secret
 
 
 def is_head(line: str) -> bool:
@@ -156,7 +157,7 @@ class Walked:
             at = pair.end()
             begin, last = _inside(text, *pair.span("value"))
             name = pair["name"] or ""
-            if name.lower() not in _OF_NO_SECRET and _OF_ID.search(name) is None:
+            if name.lower() not in _of_no_secret() and _OF_ID.search(name) is None:
                 yield name, begin, last
         last_line = max(text.rfind("\n", at, till) + 1, at)  # whose last name may have its value behind the block
         self._between[at : last_line + 1] = b"\1" * (last_line + 1 - at)
@@ -171,7 +172,7 @@ _SAID = (
 )
 _IN_BRACES = re.compile(
     rf"(?:{_QUOTE})?\s{{0,4}}(?:[:=]|=>)?\s{{0,4}}(?:\[|\{{(?![^{{}}]{{0,400}}{_SAID}))"
-    r"(?P<block>(?:[^{}\[\]]|\{[^{}\[\]]{1,400}\}){1,4000})(?=[}\]]|\Z)"
+    r"(?P<block>(?:[^{}\[\]]|\[redacted[^\[\]]{0,40}\]|\{[^{}\[\]]{1,400}\}){1,4000})(?=[}\]]|\Z)"
 )
 _SECTION = re.compile(r"\][ \t]{0,8}\n(?P<block>(?:[ \t]{0,8}[\w.@-]{1,80}[ \t]{0,8}=[^\n]{0,400}(?:\n|\Z)){1,200})")
 _FURTHER_IN = re.compile(
@@ -185,58 +186,13 @@ _PAIR = re.compile(
     r"(?P<value>\\{0,3}(?P<text>[\"'])(?:(?!(?P=text)|\\{1,3}(?P=text))[^\n])*\\{0,3}(?P=text)"
     r"|[^\s\"'{}\[\],\\|>&*!][^\s{}\[\],\\]*)"
 )
-_OF_NO_SECRET = frozenset(
-    {
-        *("name", "secretname", "usage", "serial", "unit", "checkpoint"),
-        "file",
-        "source",
-        "target",
-        "external",
-        "namespace",
-        "backend",
-        "key",
-        "type",
-        "mode",
-        "optional",
-        "path",
-        "items",
-        "description",
-        "required",
-        "title",
-        "user",
-        "username",
-        "minlength",
-        "maxlength",
-        "length",
-        "policy",
-        "enabled",
-        "engine",
-        "version",
-        "driver",
-        "provider",
-        "host",
-        "port",
-        "url",
-        "default",
-        "format",
-        "role",
-        "ip",
-        "email",
-        "login",
-        "account",
-        "address",
-        "realm",
-        "domain",
-        "region",
-        "group",
-        "kid",
-        "publickey",
-        "fingerprint",
-        "digest",
-        "checksum",
-        "commit",
-    }
-)
+
+
+@functools.cache
+def _of_no_secret() -> frozenset[str]:
+    return frozenset(secret_rows()["names"]["beside"].split())
+
+
 _OF_ID = re.compile(r"(?i:(?:\A|[_.-]|key)(?:uu?)?id)\Z|[a-z](?:Uu?)?I[dD]\Z")
 
 

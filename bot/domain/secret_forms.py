@@ -95,10 +95,10 @@ class SecretForm:
             names = secret_names().found(text, text.lower()) if names is None and self.kinds else names
             words = sorted({*of_what_is_shown(text, names or ())})
             cuts = [_within_quotes(text, begin, end, self.mark) for begin, end in words]
-            return [cut for cut in cuts if cut.begin < cut.end]
+            return [cut._replace(goes_on=self.form != _SENTENCE) for cut in cuts if cut.begin < cut.end]
         if self.form == _COLUMNS:
-            spans = {*_in_columns(text), *_in_blocks(text, names)}
-            return [Cut(*span, self.mark) for span in sorted(spans)]
+            spans = dict(_in_blocks(text, names)) | dict.fromkeys(_in_columns(text), True)
+            return [Cut(*span, self.mark, goes_on) for span, goes_on in sorted(spans.items())]
         pattern: Any = _compiled(self.form) if isinstance(self.form, str) else self.form
         if self.kinds:
             names = secret_names().found(text, text.lower()) if names is None else names
@@ -155,11 +155,12 @@ _NAME_GROUPS = ("name", "other")
 
 
 class Cut(NamedTuple):
-    """A part of a text, and what goes in its place."""
+    """A part of a text, and what goes in its place; `goes_on` if it is a secret wherever else it stands."""
 
     begin: int
     end: int
     mark: str
+    goes_on: bool = True
 
 
 def apply_cuts(text: str, cuts: Iterable[Cut]) -> str:
@@ -311,7 +312,7 @@ class SecretTable:
                 if is_likely and (cuts := form.found(view, names)):
                     cuts = _in_original_text(whole, cuts)
                     if values is not None:
-                        values.update((whole[cut.begin : cut.end].strip(), None) for cut in cuts)
+                        values.update((whole[cut.begin : cut.end].strip(), None) for cut in cuts if cut.goes_on)
                     kept = _marked_lines(kept, cuts)
                     whole, view, lower, names = _join_for_search(kept)
             if kept == before:
@@ -329,15 +330,15 @@ class SecretTable:
         cuts, behind = list[Cut](), list[tuple[int, ...]]()
         for string in _JSON_STRING.finditer(text) if deepest and "\\" in text else ():
             variable = _VARIABLE.match(string[0])
-            if not (variable and speaks_of_secret(variable[1])):
+            if _JSON_ESCAPE.search(string[0]) and not (variable and speaks_of_secret(variable[1])):
                 inner = self._found(_JSON_ESCAPE.sub(_out_of_json, string[0]), values, deepest - 1)
                 if inner or MARK[:-1] in string[0]:
                     behind.append(string.span("escapes"))
                 found = _JSON_ESCAPE.finditer(string[0])
                 escapes = ((each.start(), len(each[0]) - len(_out_of_json(each))) for each in found)
                 cuts += (
-                    Cut(begin + string.start(), end + string.start(), json.dumps(mark)[1:-1])
-                    for begin, end, mark in _behind_escapes(inner, escapes)
+                    Cut(cut.begin + string.start(), cut.end + string.start(), json.dumps(cut.mark)[1:-1])
+                    for cut in _behind_escapes(inner, escapes)
                 )
         return cuts or self._found_outside(text, values, behind)
 
@@ -372,14 +373,14 @@ class SecretTable:
             within[begin:end] = b"\1" * (end - begin)
         for found in self._marks.finditer(view) if MARK[:-1] in view else ():
             taken[slice(*found.span())] = _KNOWN * len(found[0])
-        is_marked, known = False, list[Cut]()
+        is_marked = False
         for number in sorted(likely if has_lines else likely - self._over_lines):
             form, before = self.forms[number], len(cuts)
             is_last = form.form in _OF_WHAT_IS_SHOWN
             if is_last and is_marked:
                 continue
             for cut in form.found(view, names):
-                begin, end, mark = cut
+                begin, end, mark, _ = cut
                 if form.decode and not self._holds_secret(_decoded(view[begin:end], form.decode)):
                     continue
                 if within[begin]:
@@ -389,10 +390,10 @@ class SecretTable:
                     taken[begin:end] = (_TAKEN if mark == MARK else _KNOWN) * (end - begin)
             if len(cuts) > before:
                 is_marked |= not is_last
-                known += cuts[before:] if form.form != _SENTENCE else ()
                 names = [name for name in names if not any(taken[name.begin : name.end])]
-        # What only its sentence makes a secret may be a node's name, which stays in other lines.
-        values.update((text[begin:end].strip(), None) for begin, end, _ in _in_original_text(text, _longest(known)))
+        # What only its sentence or its block makes a secret may be a node's name, which stays in other lines.
+        known = _in_original_text(text, _longest(cut for cut in cuts if cut.goes_on))
+        values.update((text[cut.begin : cut.end].strip(), None) for cut in known)
         return _in_original_text(text, _longest(cuts))
 
     def _holds_secret(self, text: str) -> bool:
@@ -515,7 +516,7 @@ def _behind_escapes(cuts: list[Cut], escapes: Iterable[tuple[int, int]]) -> list
     def place(at: int) -> int:
         return at + longer[bisect.bisect_left(places, at)]
 
-    return [Cut(place(begin), place(end), mark) for begin, end, mark in cuts]
+    return [cut._replace(begin=place(cut.begin), end=place(cut.end)) for cut in cuts]
 
 
 def _unescaped(found: re.Match[str]) -> str:
@@ -686,15 +687,17 @@ def _in_columns(text: str) -> Iterator[tuple[int, int]]:
             yield begin, end
 
 
-def _in_blocks(text: str, names: Sequence[Name] | None) -> Iterator[tuple[int, int]]:
-    """Yield where the values are of blocks whose names speak of secrets."""
+def _in_blocks(text: str, names: Sequence[Name] | None) -> Iterator[tuple[tuple[int, int], bool]]:
+    """Yield where the values are of blocks whose names speak of secrets, and whether they are secrets elsewhere too."""
     walked = defaultdict[tuple[bool, bool], Walked](functools.partial(Walked, text))
     for block, every, is_list in sorted(_ends_of_blocks(text, names)):
         for name, begin, end in walked[every, is_list].values(text, block):
             value = text[begin:end]
-            is_other = is_list and (name or not every)  # what a mapping says of a secret, or is one of several
-            if _is_machine_s(value) if is_other else _is_secret_of_block(every or bool(name), value):
-                yield begin, end
+            # what a mapping says of a secret, or is one of several
+            is_other = name.lower() in _KEYS or (is_list and (name or not every))
+            is_machine_s = _is_machine_s(value)
+            if is_machine_s if is_other else _is_secret_of_block(every or bool(name), value):
+                yield (begin, end), every or is_machine_s
 
 
 def _is_secret_of_column(name: str, value: str) -> bool:
@@ -718,6 +721,7 @@ def _ends_of_blocks(text: str, names: Sequence[Name] | None) -> Iterator[tuple[i
 
 
 _OF_BLOCKS = re.compile(r"(?i:(?P<every>(?:password|passwd|passphrase)s)|secrets?|credentials)\Z")
+_KEYS = ("key", "default")  # a Secret's, by its name; or the only one
 _MANY = re.compile(r"(?:eys|kens|rets|EYS|KENS|RETS)(?![a-z])")
 _NO_NAMES = re.compile(r"\b(?:stringData|keys(?:_base64)?)\b")
 

@@ -357,7 +357,7 @@ def end_of_string(text: str, at: int) -> int | None:
         begin = text.rfind('"', max(at - _LONGEST_STRING, 0), begin)
     is_one = begin > 0 and text[max(begin - 2, 0) : begin].rstrip()[-1:] in tuple(":[,")
     rest = _REST_OF_STRING.match(text, at, at + _LONGEST_STRING) if is_one else None
-    return rest and rest.end()
+    return rest.end() if rest else None
 
 
 _LONGEST_STRING = 4000  # characters before a place, and behind it
@@ -366,8 +366,8 @@ _REST_OF_STRING = re.compile(r'(?:[^"\\\n]|\\.)*+(?="\s{0,4}[,}\]])')
 
 def _end_of_line(text: str, begin: int) -> int:
     """Return where a command line ends: with its line, which a \\ carries on, or with the quotes around it."""
-    if (closed := end_of_string(text, begin)) is not None:
-        return closed
+    if (end_in_json := end_of_string(text, begin)) is not None:
+        return end_in_json
     quote = _OPEN_QUOTE.search(text, max(begin - 40, 0), begin)
     end = begin - 1
     while True:

@@ -194,6 +194,17 @@ def test_quotes_within_quotes_hide_no_secret_however_often(depth: int) -> None:
     assert json.loads(kept) == {"password": "[redacted]", "user": "ann"}
 
 
+def test_what_only_its_block_makes_a_secret_stays_in_other_lines() -> None:
+    for block, line, cut in (
+        ('{"secret":{"rack":"gpu-node-017"}}', "kernel: gpu-node-017 nvme0: I/O error", False),
+        ('{"secret":{"db":"Fake01fakefake"}}', "login Fake01fakefake", True),
+        ('{"passwords":{"ann":"hunter2"}}', "login hunter2", True),
+    ):
+        first, second = redacted([block, line])
+        assert "[redacted]" in first
+        assert ("[redacted]" in second) is cut
+
+
 def test_secret_of_a_mapping_is_found_by_the_name_beside_it_and_in_its_list() -> None:
     assert redacted([{"name": "DB_PASSWORD", "value": "hunter2"}, {"name": "PORT", "value": "80"}]) == [
         {"name": "DB_PASSWORD", "value": "[redacted]"},

@@ -387,6 +387,8 @@ def test_account_in_the_line_after_its_head_in_a_list_of_lines_goes_whole() -> N
         {"id": "cookie-jar", "name": "db_password", "value": "fake01"},
         {"ParameterKey": "DBPassword", "ParameterValue": "fake01"},
         {"secrets": {"db": "calvin", "enabled": True}},
+        {"apiKey": {"key": "Fake01fakefake", "default": "x"}, "secret": {"key": "tls-1.crt"}},
+        {"event": "rotate", "secret": {"mount": "kv-prod2", "node": "gpu-node-017", "reason": "disk full"}},
         {"secrets": ["grafana-admin-7k2m4t6h9b", "hunter2Qz"]},
         {"apiKeys": ["Fake01fakefake", "x"], "tokens": {"ci": "01234567-89ab-cdef-0123-456789abcdef", "model": "x"}},
         {
