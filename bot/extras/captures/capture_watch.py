@@ -347,6 +347,7 @@ class RollingWatch:
                 segments[name], mine.sampled[name] = one_line(no.sentence, 160), [(ended - lasts, ended)]
                 continue
             held, mine.sampled[name] = joined([*mine.held, *found.finish()]), found.sampled
+            mine.cores_read = max([mine.cores_read, *(ends for _, ends in found.sampled)])
             mine.held = [each for each in held if each.ends > mine.reached - SEGMENTS * lasts]  # it may go on
             await self._record_new_holds(rolling, held, found.sampled, runs)
             segments[name] = unread

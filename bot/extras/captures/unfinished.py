@@ -24,15 +24,16 @@ _LATEST_BEGIN = 30.0  # seconds: a slow node's first segment begins late
 class Unfinished:
     """What this program has read of a capture so far. What it has seen is on record as soon as the ledger takes it.
 
-    Shape: `log_read` is until when the log was read, `first_gap` and `log` what of it was not; `seen` are symptoms of
-    the last look; `segments` were searched for held cores, each with what was not read of it; `done` are segments, and
-    symptoms by their names, that are not tried a third time; `sampled` are the times with samples of each since
-    `since`, or all of its time where it could not be read; `held` is who held a core in them, and `rest` what none
-    shows at the end; `clock` is what the node said last, in case that it does not say it; `away` is why no look was
-    possible after that of `looked_at`.
+    Shape: `log_read` and `cores_read` are until when the log and segments were read, `first_gap` and `log` what of it
+    was not; `seen` are symptoms of the last look; `segments` were searched for held cores, each with what was not read
+    of it; `done` are segments, and symptoms by their names, that are not tried a third time; `sampled` are the times
+    with samples of each since `since`, or all of its time where it could not be read; `held` is who held a core in
+    them, and `rest` what none shows at the end; `clock` is what the node said last, in case that it does not say it;
+    `away` is why no look was possible after that of `looked_at`.
     """
 
     log_read: float | None = None
+    cores_read: float = 0.0
     first_gap: str = ""
     log: str = ""
     seen: list[SymptomCaught] = field(default_factory=list)
@@ -57,9 +58,8 @@ class Unfinished:
 
     @property
     def reached(self) -> float:
-        """Until when segments were read, or will stay unread: in one that is tried once more, all may go on."""
-        names = self.sampled.keys() - (self.segments.keys() - self.done)
-        return max((ends for name in names for _, ends in self.sampled[name]), default=0.0)
+        """Until when segments were read, or are known to be unread."""
+        return max((ends for sampled in self.sampled.values() for _, ends in sampled), default=0.0)
 
     @property
     def _unsampled(self) -> Iterator[str]:
@@ -95,7 +95,7 @@ class Unfinished:
             error=self.clock.error,
             core=held.core,
             ends_mono=held.ends,
-            unfinished=self.reached - held.ends <= NEAR_SECONDS,
+            unfinished=self.cores_read - held.ends <= NEAR_SECONDS,
         )
 
     def grown(self, rolling: RollingCapture, least: float = 0.0) -> Iterator[SymptomCaught]:
