@@ -5,7 +5,7 @@ import os
 import shlex
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -99,8 +99,10 @@ class Patient:
         control = self.control()
         await control.stop(self.node, await control.find(capture), ANN)
 
-    def keep(self, name: str, text: bytes) -> None:
-        self.texts[name] = self.texts.get(name, b"") + text if text else b""
+    @contextmanager
+    def keep(self, name: str) -> Iterator[Callable[[bytes], object]]:
+        yield (pieces := list[bytes]()).append
+        self.texts[name] = b"".join(pieces)
 
     def kinds(self) -> list[str]:
         return [entry.kind for entry in self.store.entries.now()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import reduce
@@ -53,7 +54,8 @@ BEFORE_SECONDS, AFTER_SECONDS = 30.0, 2.0  # around a symptom: the text that is 
 _NOBODY = "no sample shows a process that held a core in the kernel (code with interrupts off may not be sampled)"
 _MOST_HELD = 5  # stretches of a segment that are recorded
 _MOST_NAMED_CORES = 20  # of those that were held in it, too
-Keep = Callable[[str, bytes], None]  # a file's name, and a piece of perf's text; an empty one begins it
+# Opens what takes perf's text around a symptom, or of a segment, by its name; CannotRead goes through it.
+Keep = Callable[[str], AbstractContextManager[Callable[[bytes], object]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +92,8 @@ class CaptureLookResult:
         return self.waits if self.rolling.ended is None else self.rolling.ended.unread
 
 
-def _keep_nothing(name: str, text: bytes) -> None:
-    pass
+def _keep_nothing(name: str) -> AbstractContextManager[Callable[[bytes], object]]:
+    return nullcontext(lambda text: None)
 
 
 @dataclass(slots=True)
@@ -151,10 +153,14 @@ class RollingWatch:
     ) -> CaptureLookResult:
         """Stop it, then look: the last samples are read before the ring is removed.
 
-        Raises: as `RollingControl.stop` and `look_or_give_up`, unless its time is over: then its recorder has ended by
-        itself.
+        Whoever keeps text reads it before that, too, or stops nothing: once it is stopped, any program may remove the
+        ring.
+        Raises: as `RollingControl.stop` and `look_or_give_up`, the former unless its time is over: then its recorder
+        has ended by itself.
         """
         rolling = await self.control.find(rolling.id)
+        if keep is not _keep_nothing:
+            rolling = (await self.look_or_give_up(known, rolling, keep)).rolling
         try:
             if not rolling.is_over:
                 rolling = await self.control.stop(known.find(rolling.node), rolling, by, os_user)
@@ -286,11 +292,13 @@ class RollingWatch:
             return mine.unread
         for seen in (await self.control.find(rolling.id)).found:
             names, is_whole = _segments_around(look, rolling, seen.at_mono, runs)
-            # What was read before is read again for whoever keeps the text; the record stays.
-            if not is_whole or not (seen.waits or (keep is not _keep_nothing and not seen.ends_mono)):
+            # What another program has read is read again for whoever keeps the text; the record stays.
+            is_kept = keep is _keep_nothing or seen.ends_mono or seen.name in mine.read
+            if not is_whole or (is_kept and not seen.waits):
                 continue
             try:
                 caught = await self._read_cores_before(node, rolling, seen, names, keep)
+                mine.read.add(seen.name)
             except CannotRead as no:
                 caught = replace(seen, unread=one_line(no.sentence, 200), unfinished=False)
                 if seen.name not in mine.done:  # tried once more: the ring keeps it until then
@@ -392,7 +400,7 @@ class RollingWatch:
 
         Raises: CannotRead when there is no text, or not all of it.
         """
-        runs, file = CoreRuns(), f"{rolling.node}-{called}.perf.txt.gz"
+        runs = CoreRuns()
 
         def taken(sample: Sample) -> None:
             found(sample)
@@ -400,16 +408,17 @@ class RollingWatch:
 
         reader = Reader(each=taken)
 
-        def hand_on(text: bytes) -> None:
-            reader.feed(text)
-            keep(file, text)
+        with keep(called) as kept:
 
-        keep(file, b"")
-        lost = await self.control.access.text(node, names, between, hand_on)
-        try:
-            reader.finish()
-        except ProfileError as no:
-            raise CannotRead(f"there is no text from perf ({one_line(no.sentence, 120)})") from no
+            def hand_on(text: bytes) -> None:
+                reader.feed(text)
+                kept(text)
+
+            lost = await self.control.access.text(node, names, between, hand_on)
+            try:
+                reader.finish()
+            except ProfileError as no:
+                raise CannotRead(f"there is no text from perf ({one_line(no.sentence, 120)})") from no
         return runs, lost
 
     async def _store_sketch(self, rolling: RollingCapture, core: int, runs: CoreRuns, says: str) -> str:

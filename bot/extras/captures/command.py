@@ -6,13 +6,16 @@ import argparse
 import asyncio
 import gzip
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.commands import options
-from bot.domain.errors import Unreachable, UsageError
+from bot.domain.errors import CannotRead, Unreachable, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from bot.extras.captures.capture_fold import RollingCapture
     from bot.extras.captures.capture_watch import CaptureLookResult, RollingWatch
 
@@ -83,7 +86,6 @@ def run(arguments: argparse.Namespace) -> int:
     Raises: UsageError for values that no sudoers line can allow, and for an unknown capture; Refused.
     """
     from bot.commands import open_record
-    from bot.domain.errors import CannotRead
     from bot.ledger import is_file_there
     from bot.settings import database_url
 
@@ -153,17 +155,23 @@ async def _look_or_stop(arguments: argparse.Namespace, watch: RollingWatch) -> C
     known = options.inventory(arguments, options.settings(arguments))
     if arguments.out is not None:
         arguments.out.mkdir(parents=True, exist_ok=True)
-    kept: dict[Path, None] = {}
+    said = dict[str, str]()  # of each name
 
-    def keep(name: str, text: bytes) -> None:
-        """Write a piece of perf's text into its file, as gzip, which may follow gzip; an empty one begins it."""
-        path = arguments.out / name
-        if not text:  # what was read of it before is read again
-            kept.pop(path, None)
-        else:
-            with gzip.open(path, "ab" if path in kept else "wb", compresslevel=1) as file:
-                file.write(text)
-            kept[path] = None
+    @contextmanager
+    def keep(name: str) -> Iterator[Callable[[bytes], object]]:
+        """Write perf's text into its file, as gzip; what cannot be read whole leaves that as it was."""
+        path = arguments.out / f"{rolling.node}-{name}.perf.txt.gz"
+        part = path.with_suffix(".part")
+        try:
+            with gzip.open(part, "wb", compresslevel=1) as file:
+                yield file.write
+            part.replace(path)
+            said[name] = f"kept: {path}"
+        except CannotRead as no:
+            said[name] = f"not kept: {name}: {no.sentence}"
+            raise
+        finally:
+            part.unlink(missing_ok=True)
 
     keeps = (keep,) if arguments.out is not None else ()
     if arguments.verb == "stop":
@@ -172,9 +180,9 @@ async def _look_or_stop(arguments: argparse.Namespace, watch: RollingWatch) -> C
     else:
         news = await watch.look_or_give_up(known, rolling, *keeps)
     await watch.finish()
-    for path in kept:
-        print(f"kept: {path}", file=sys.stderr)
     for caught in news.rolling.found if keeps else ():
-        if not caught.ends_mono and not any(caught.name in path.name for path in kept):
-            print(f"not kept: {caught.name}: no finished segment of the ring shows it", file=sys.stderr)
+        if not caught.ends_mono:
+            said.setdefault(caught.name, f"not kept: {caught.name}: no finished segment of the ring shows it")
+    for each in said.values():
+        print(each, file=sys.stderr)
     return news

@@ -26,10 +26,10 @@ class Unfinished:
 
     Shape: `log_read` and `cores_read` are until when the log and segments were read, `first_gap` and `log` what of it
     was not; `seen` are symptoms of the last look; `segments` were searched for held cores, each with what was not read
-    of it; `done` are segments, and symptoms by their names, that are not tried a third time; `sampled` are the times
-    with samples of each since `since`, or all of its time where it could not be read; `held` is who held a core in
-    them, and `rest` what none shows at the end; `clock` is what the node said last, in case that it does not say it;
-    `away` is why no look was possible after that of `looked_at`.
+    of it; `done` are segments, and symptoms by their names, that are not tried a third time, and `read` symptoms whose
+    segments were read; `sampled` are the times with samples of each since `since`, or all of its time where it could
+    not be read; `held` is who held a core in them, and `rest` what none shows at the end; `clock` is what the node said
+    last, in case that it does not say it; `away` is why no look was possible after that of `looked_at`.
     """
 
     log_read: float | None = None
@@ -39,6 +39,7 @@ class Unfinished:
     seen: list[SymptomCaught] = field(default_factory=list)
     segments: dict[str, str] = field(default_factory=dict)
     done: set[str] = field(default_factory=set)
+    read: set[str] = field(default_factory=set)
     since: float = 0.0
     sampled: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     held: list[HeldStretch] = field(default_factory=list)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import re
 import subprocess
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, cast
 
 import pytest
 
+from bot.commands import options
 from bot.domain.command import Completed, Outputs
 from bot.domain.errors import (
     Braked,
@@ -28,7 +30,7 @@ from bot.domain.errors import (
 )
 from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.node import Node
-from bot.extras.captures import words
+from bot.extras.captures import command, words
 from bot.extras.captures.capture_control import RollingControl
 from bot.extras.captures.capture_fold import AFTER_LAST_LOOK, RollingState, incident_of
 from bot.extras.captures.capture_watch import CaptureLookResult, RollingWatch
@@ -663,15 +665,59 @@ def test_seconds_without_samples_of_any_core_before_a_lockup_are_said(
 
 
 def test_text_around_a_symptom_on_record_is_kept_for_whoever_asks_while_the_ring_has_it(stage: Stage) -> None:
-    log, rolling, kept = KernelLog(stage), stage.ask(), list[list[str]]()
+    def keep(name: str) -> AbstractContextManager[Any]:
+        texts.append((name, []))
+        return nullcontext(texts[-1][1].append)
+
+    log, rolling, texts = KernelLog(stage), stage.ask(), list[tuple[str, list[bytes]]]()
     log.reset()
     log.minute(3)
     for _ in range(2):
-        kept.append([])
         watch = stage.watch(Failing(stage.access))
-        through(watch.look_or_give_up(stage.known, rolling, lambda name, _: kept[-1].append(name)))
-    assert kept[0] == kept[1] != []
+        for _ in range(2):
+            through(watch.look_or_give_up(stage.known, rolling, keep))
+    one, two = texts  # each program once
+    assert one == two
+    assert len(one[1]) == 1
     assert stage.kinds().count("SymptomCaught") == 2, "as it was seen, and as it was read"
+
+
+def test_text_is_kept_before_a_serving_bot_may_remove_the_ring_or_it_is_said_why_not(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    removes = stage.access.run
+
+    async def run(node: Node, whom: MachineIdentity, line: str) -> Completed:
+        log.more["segments"] = () if " -rf " in line else log.more["segments"]
+        return await removes(node, whom, line)
+
+    class Reads(Failing):
+        async def text(self, node: Node, names: Any, between: Any, hand_on: Any) -> str:
+            await bot.look_or_give_up(stage.known, await bot.control.find(rolling.id))
+            if first.name not in names or not log.more["segments"]:
+                raise CannotRead("perf was killed")
+            return await super().text(node, names, between, hand_on)
+
+    log, rolling = KernelLog(stage), stage.ask()
+    monkeypatch.setattr(stage.access, "run", run)
+    bot = stage.watch(Failing(stage.access))
+    log.reset()
+    first = replace(log.more["segments"][0], name="perf.data.2026113001000000")
+    stage.world.now += timedelta(minutes=3)
+    log.reset()
+    log.more["segments"] = (first, *log.more["segments"])
+    log.minute(3)
+    one, two = through(bot.look_or_give_up(stage.known, rolling)).rolling.found
+    monkeypatch.setattr(options, "inventory", lambda *_: stage.known)
+    monkeypatch.setattr(options, "settings", lambda _: None)
+    command.add((parser := argparse.ArgumentParser()).add_subparsers())
+    typed = parser.parse_args(["capture", "stop", rolling.id, "--out", str(tmp_path / "out")])
+    typed.environ = {"USER": "bob"}
+    through(typed.does(typed, stage.watch(Reads(stage.access))))
+    (file,) = (tmp_path / "out").iterdir()
+    assert one.name in file.name
+    assert capsys.readouterr().err.splitlines() == [f"kept: {file}", f"not kept: {two.name}: perf was killed"]
+    assert stage.find().is_over
 
 
 def test_second_that_no_clock_has_keeps_no_capture_from_its_end(stage: Stage) -> None:
