@@ -195,11 +195,3 @@ async def edge(
             yield found
         finally:
             await web.stop()
-
-
-def over(member: Member, work: Callable[[Edge], Any]) -> Any:
-    async def whole() -> Any:
-        async with edge(member.source) as found:
-            return await work(found)
-
-    return asyncio.run(whole())

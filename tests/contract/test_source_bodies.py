@@ -21,11 +21,10 @@ from tests.alerts.source_edge import (
     BATCH,
     MEMBERS,
     PAGERDUTY,
-    Edge,
     Member,
+    edge,
     grafana_signature,
     members,
-    over,
 )
 from tests.contract.corpus import CORPUS
 from tests.examples import up_to
@@ -51,17 +50,15 @@ MALFORMED = (
 
 
 @members
-def test_genuine_and_malformed_is_the_senders_fault(member: Member) -> None:
-    async def work(at: Edge) -> None:
+async def test_genuine_and_malformed_is_the_senders_fault(member: Member) -> None:
+    async with edge(member.source) as at:
         for body in MALFORMED:
             assert await at.post(member, body) == 400, body[:80]
         assert at.inbox.found == {}
 
-    over(member, work)
 
-
-def test_missing_and_mistyped_fields_of_an_event_are_no_fault() -> None:
-    async def work(at: Edge) -> None:
+async def test_missing_and_mistyped_fields_of_an_event_are_no_fault() -> None:
+    async with edge(PAGERDUTY.source) as at:
         event = page_event()["event"]
         for number, name in enumerate((*event["data"], "agent", "client", "occurred_at", "resource_type")):
             for kind, value in enumerate(ANYTHING):
@@ -73,36 +70,28 @@ def test_missing_and_mistyped_fields_of_an_event_are_no_fault() -> None:
         bare = {"id": "bare", "event_type": "incident.triggered", "data": {"id": "Q1"}}
         assert await at.post(PAGERDUTY, raw({"event": bare})) == 202
 
-    over(PAGERDUTY, work)
-
 
 @pytest.mark.parametrize("kind", ["incident.annotated", "incident.unsupported", "pagey.ping", "service.updated", "x"])
-def test_events_that_do_not_concern_us_are_taken_and_dropped(kind: str) -> None:
-    async def work(at: Edge) -> None:
+async def test_events_that_do_not_concern_us_are_taken_and_dropped(kind: str) -> None:
+    async with edge(PAGERDUTY.source) as at:
         assert await at.post(PAGERDUTY, raw(page_event(kind=kind, data="of another shape"))) == 202
         assert (at.inbox.found, at.counted) == ({}, [("pagerduty", "ignored")])
 
-    over(PAGERDUTY, work)
-
 
 @members
-def test_our_own_trouble_is_tried_again_and_never_dropped(member: Member) -> None:
-    async def work(at: Edge) -> None:
+async def test_our_own_trouble_is_tried_again_and_never_dropped(member: Member) -> None:
+    async with edge(member.source) as at:
         at.inbox.broken = True
         assert await at.post(member, member.body) == 503
         at.inbox.broken = False
         assert await at.post(member, member.body) == 202
 
-    over(member, work)
 
-
-def test_source_without_a_secret_is_not_mounted() -> None:
-    async def work(at: Edge) -> None:
+async def test_source_without_a_secret_is_not_mounted() -> None:
+    async with edge(ALERTMANAGER.source) as at:
         assert await at.post(PAGERDUTY, PAGERDUTY.body) == 404
         async with at.client.get(f"{at.address}/alertmanager") as answer:
             assert answer.status == 405
-
-    over(ALERTMANAGER, work)
 
 
 def test_grafana_with_a_timestamp_keeps_its_window() -> None:
@@ -192,11 +181,10 @@ def recordings(folder: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("path", recordings("pagerduty"))
-def test_recorded_event_is_accepted(path: Any) -> None:
+async def test_recorded_event_is_accepted(path: Any) -> None:
     if path is None:
         pytest.skip("the corpus of recordings is not here (ZOMBIE_CORPUS)")
-
-    async def work(at: Edge) -> None:
+    async with edge(PAGERDUTY.source) as at:
         body = path.read_bytes()
         assert await at.post(PAGERDUTY, body) == 202
         resolved = "resolved" in path.name
@@ -204,23 +192,18 @@ def test_recorded_event_is_accepted(path: Any) -> None:
             [AlertStatus.RESOLVED] if resolved else []
         )
 
-    over(PAGERDUTY, work)
-
 
 @pytest.mark.parametrize("path", recordings("alertmanager"))
-def test_recorded_group_is_accepted(path: Any) -> None:
+async def test_recorded_group_is_accepted(path: Any) -> None:
     if path is None:
         pytest.skip("the corpus of recordings is not here (ZOMBIE_CORPUS)")
-
-    async def work(at: Edge) -> None:
+    async with edge(ALERTMANAGER.source) as at:
         text = path.read_text().replace("[...]", "[]").replace(",\n  ...\n", "\n")  # as a documentation leaves out
         told = json.loads(text)
         bodies = [told] if "groupKey" in told else [_group_of(name, one) for name, one in told.items()]
         for body in bodies:
             assert await at.post(ALERTMANAGER, raw(body)) == 202
         assert len(at.inbox.found) == sum(1 for body in bodies if body["alerts"])
-
-    over(ALERTMANAGER, work)
 
 
 def _group_of(name: str, template: dict[str, Any]) -> dict[str, Any]:
