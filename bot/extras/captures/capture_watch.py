@@ -123,6 +123,23 @@ class RollingWatch:
                 raise
         return CaptureLookResult(await self._settle(rolling))
 
+    async def look_for_person(
+        self,
+        known: NodeDirectory,
+        rolling: RollingCapture,
+        by: str = "",
+        os_user: str = "",
+        keep: Keep = _keep_nothing,
+    ) -> CaptureLookResult:
+        """Look, stopping it first where the person says so (`by`); what they are shown is on record, as far as it goes.
+
+        Raises: as `look_or_give_up` and `stopped`.
+        """
+        news = await (
+            self.stopped(known, rolling, by, os_user, keep) if by else self.look_or_give_up(known, rolling, keep)
+        )
+        return replace(news, rolling=await self._settle(news.rolling))
+
     async def note_away(self, rolling: RollingCapture, because: str) -> CaptureLookResult:
         """Keep why no look is possible until there is one; return what is known without it."""
         mine = self._unfinished[rolling.id]
@@ -162,8 +179,7 @@ class RollingWatch:
         if keep is not _keep_nothing:
             rolling = (await self.look_or_give_up(known, rolling, keep)).rolling
         try:
-            if not rolling.is_over:
-                rolling = await self.control.stop(known.find(rolling.node), rolling, by, os_user)
+            rolling = await self.control.stop(known.find(rolling.node), rolling, by, os_user)
         except (InventoryError, Unreachable, CannotTell) as no:
             rolling = await self.control.end_lost(rolling, no.sentence, by, self._unfinished[rolling.id].unread)
             if not rolling.is_over:
@@ -194,10 +210,9 @@ class RollingWatch:
         mine.clock = mine.clock if look.clock.minus_mono is None else look.clock
         look = replace(look, clock=mine.clock)
         await self._note_log(rolling, look)
-        waits = await self._read_ring(node, rolling, look, ours, keep)
+        waits = [*halted, *await self._read_ring(node, rolling, look, ours, keep)]
         if waits and not ours:  # once more: its ring is removed next
             waits = await self._read_ring(node, rolling, look, ours, keep)
-        waits = [*halted, *waits]
         rolling = await self.control.find(rolling.id)
         if not ours and look.is_active and not rolling.is_overdue(self.control.now()):
             # It may be ours: a node that was suspended counts its time anew. It ends by itself in the end.
@@ -208,8 +223,10 @@ class RollingWatch:
             return await self._close_ended(node, rolling, self._why_ended(rolling, look))
         error = look.kernel_log.error if look.kernel_log is not None else None
         recorded = max(0.0, whom.uptime - rolling.since_usec / 1e6)
-        figures = (look.spent_seconds, recorded, look.ring_bytes, len(look.segments), error)
-        return CaptureLookResult(rolling, *figures, tuple(waits), tuple(mine.grown(rolling)))
+        return CaptureLookResult(
+            *(rolling, look.spent_seconds, recorded, look.ring_bytes, len(look.segments), error),
+            *(tuple(waits), tuple(mine.grown(rolling))),
+        )
 
     async def _halt_if_stopped(self, node: Node, whom: MachineIdentity) -> list[str]:
         """Stop a recorder that somebody has stopped on record: their program may have ended before it did so."""

@@ -124,14 +124,11 @@ class CaptureCards:
     async def look(self, rolling: RollingCapture, by: str = "") -> CaptureLookResult:
         """Look at it on its node now, and stop it first where a person says so (`by`).
 
-        Raises: as `RollingWatch.look_or_give_up` and `stopped`.
+        Raises: as `RollingWatch.look_for_person`.
         """
         if rolling.is_over:
             return self._with_cost(CaptureLookResult(rolling))
-        known = self.bot.known
-        return await self.news(
-            await (self.watch.stopped(known, rolling, by) if by else self.watch.look_or_give_up(known, rolling))
-        )
+        return await self.news(await self.watch.look_for_person(self.bot.known, rolling, by))
 
     async def news(self, news: CaptureLookResult) -> CaptureLookResult:
         """Show on its card what a look found, tell what it caught, and return it with the cost that was seen last.
@@ -225,8 +222,8 @@ class CaptureCards:
         found = incident_of(await stores.ledger.incidents(node=rolling.node), rolling.node, caught.at, caught.until)
         place = await poster.place(found.card) if found is not None else None
         if target is not None:
-            address = self.bot.posting.connection.address(place) if place is not None else ""
-            says = caught_reply(caught, found, address, rolling.is_over)
+            address = self.bot.posting.connection.address
+            says = caught_reply(caught, found, address(place) if place is not None else "", rolling.is_over)
         else:
             name, part, under = CAUGHT + short_id(rolling.id, what, f"{caught.at_mono:.1f}"), CARD, ""
             if place is None or not await stores.leases.take(name):  # else another program's sweep may send it as well

@@ -174,15 +174,8 @@ async def _look_or_stop(arguments: argparse.Namespace, watch: RollingWatch) -> C
             part.unlink(missing_ok=True)
 
     keeps = (keep,) if arguments.out is not None else ()
-    if arguments.verb == "stop":
-        by = terminal_user(arguments.environ)
-        news = await watch.stopped(known, rolling, by, by.removeprefix("terminal:"), *keeps)
-    else:
-        news = await watch.look_or_give_up(known, rolling, *keeps)
-    await watch.finish()
-    for caught in news.rolling.found if keeps else ():
-        if not caught.ends_mono:
-            said.setdefault(caught.name, f"not kept: {caught.name}: no finished segment of the ring shows it")
-    for each in said.values():
-        print(each, file=sys.stderr)
+    by = terminal_user(arguments.environ) if arguments.verb == "stop" else ""
+    news = await watch.look_for_person(known, rolling, by, by.removeprefix("terminal:"), *keeps)
+    for name in dict.fromkeys((*said, *(each.name for each in news.rolling.found if keeps and not each.ends_mono))):
+        print(said.get(name, f"not kept: {name}: no finished segment of the ring shows it"), file=sys.stderr)
     return news

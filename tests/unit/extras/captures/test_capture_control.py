@@ -874,6 +874,12 @@ def is_stopped(stage: Stage, ring: Ring) -> Iterator[Any]:
     yield stage.find()
 
 
+def is_shown_by_another(stage: Stage, ring: Ring) -> Iterator[Any]:
+    yield through(stage.watch(ring.way).look_for_person(stage.known, stage.find())).rolling
+    stage.machine.reboot()
+    yield stage.seen()
+
+
 def is_ended_by_another(stage: Stage, ring: Ring) -> Iterator[Any]:
     stage.machine.reboot()
     assert stage.seen().is_over
@@ -881,7 +887,7 @@ def is_ended_by_another(stage: Stage, ring: Ring) -> Iterator[Any]:
     yield stage.find()
 
 
-@pytest.mark.parametrize("how", [is_away, is_stopped, is_ended_by_another])
+@pytest.mark.parametrize("how", [is_away, is_stopped, is_shown_by_another, is_ended_by_another])
 def test_hold_that_goes_on_is_told_and_on_record_as_far_as_it_was_read(
     stage: Stage, how: Callable[[Stage, Ring], Iterator[Any]]
 ) -> None:
