@@ -70,24 +70,21 @@ def test_a_planted_burst_is_found_by_another_program_and_nothing_stays(patient: 
     patient.must_be_clean()
 
 
-@pytest.mark.parametrize(
-    ("script", "limit", "says"),
-    [
-        ('head -c 400 "$3"; exit 124', 1 << 20, "(exit status 124)"),
-        ('cat "$3"', 300, "the text of the segments is cut"),
-    ],
-)
 def test_text_that_is_not_whole_is_said_and_its_segment_is_read_again(
-    patient: Patient, monkeypatch: pytest.MonkeyPatch, script: str, limit: int, says: str
+    patient: Patient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     patient.allow()
     patient.plant(3.0)
     capture = patient.start("core-held")
-    with monkeypatch.context() as patched:
-        patched.setattr(capture_wire, "PACKED_LIMIT_BYTES", limit)
-        patient.become(FAKE.replace('cat "$3"', script))
-        news = patient.show(capture)
-    assert (news.rolling.caught, [says in wait for wait in news.waits]) == ((), [True])
+    for script, limit, says in (
+        ('head -c 400 "$3"; exit 124', 1 << 20, "(exit status 124)"),
+        ('cat "$3"', 300, "the text of the segments is cut"),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr(capture_wire, "PACKED_LIMIT_BYTES", limit)
+            patient.become(FAKE.replace('cat "$3"', script))
+            news = patient.show(capture)
+        assert (news.rolling.caught, [says in wait for wait in news.waits]) == ((), [True])
     patient.become(FAKE.replace('cat "$3"', 'cat "$3"; echo "Processed 9 samples and lost 56.26%!" >&2'))
     news = patient.show(capture)
     lost = "perf.data.2026112200000001: perf says of its samples: Processed 9 samples and lost 56.26%"

@@ -100,15 +100,12 @@ async def test_openssh_runs_a_batch_and_keeps_the_lifeline(fleet: Fleet) -> None
     check_answers(REACHABLE[0], *unframed(lines))
 
 
-async def test_person_can_look_with_openssh(fleet: Fleet) -> None:
+async def test_person_can_look_with_openssh_by_bare_commands(fleet: Fleet) -> None:
     files = ("/proc/sys/kernel/hostname", "/proc/sys/kernel/osrelease")
     for member in FLEET:
         if member.fault is None:
             name, kernel = member.name, member.state.system.kernel
             assert await ended(openssh(fleet, name, "cat", *files)) == (0, f"{name}\n{kernel}\n", "")
-
-
-async def test_person_sees_the_founding_case_with_bare_commands(fleet: Fleet) -> None:
     _, cgroups, _ = await ended(openssh(fleet, "ray-gpu-1a-0417", "cat /proc/cgroups"))
     assert "\t68680\t1\n" in cgroups
     status, state, _ = await ended(openssh(fleet, "ray-gpu-1a-0417", "systemctl show -p UnitFileState -- ecs.service"))

@@ -35,7 +35,6 @@ from bot.chat.document import (
     paged,
 )
 from bot.chat.requests import VERBS, help_document
-from bot.chat.service import Message
 from bot.domain.entry import NotedHead
 from bot.surfaces.slack import drawing as slack
 from bot.surfaces.teams import drawing as teams
@@ -231,9 +230,3 @@ def test_manifest_asks_for_no_more_than_it_says() -> None:
     assert all(
         len(each["title"]) <= 32 and len(each["description"]) <= 128 for each in bot["commandLists"][0]["commands"]
     )
-
-
-def test_card_of_a_verdict_says_all_of_it_in_text_too() -> None:
-    message = draw(Document("node-1: CRITICAL", (Title("node-1: CRITICAL"), Paragraph("why"))))
-    assert message_text(message) == "node-1: CRITICAL\nwhy"
-    assert message_text(Message("alone")) == "alone"
