@@ -114,8 +114,11 @@ class RollingCapture:
 
     def holds(self, core: int, begins: float, ends: float) -> Sequence[SymptomCaught]:
         """Return what is on record of a core that was held within that time: it is the same, be it longer by now."""
-        of_core = (each for each in self.caught if each.core == core and each.ends_mono)
-        return [each for each in of_core if each.at_mono <= ends and begins <= each.ends_mono]
+        return [
+            each
+            for each in self.caught
+            if each.core == core and each.ends_mono and each.at_mono <= ends and begins <= each.ends_mono
+        ]
 
     def occupies_slot(self, now: datetime) -> bool:
         """True while its node, and a place within the limits, is taken by it."""

@@ -221,15 +221,14 @@ class CaptureCards:
             return
         found = incident_of(await stores.ledger.incidents(node=rolling.node), rolling.node, caught.at, caught.until)
         place = await poster.place(found.card) if found is not None else None
-        if target is not None:
-            address = self.bot.posting.connection.address
-            says = caught_reply(caught, found, address(place) if place is not None else "", rolling.is_over)
-        else:
+        address = self.bot.posting.connection.address(place) if place is not None else ""
+        if target is None:
             name, part, under = CAUGHT + short_id(rolling.id, what, f"{caught.at_mono:.1f}"), CARD, ""
             if place is None or not await stores.leases.take(name):  # else another program's sweep may send it as well
                 return
-            target, says = MessageTarget(place.channel, place.ts), caught_reply(caught, None, "", rolling.is_over)
+            target, found = MessageTarget(place.channel, place.ts), None
         if await stores.outbox.place(name, part) is None:  # else an earlier run did
+            says = caught_reply(caught, found, address, rolling.is_over)
             await poster.enqueue(name, part, target, says, under=under)
         if not under:
             poster.mark_finished(name)
