@@ -123,9 +123,18 @@ def test_each_address_comes_through_byte_for_byte(proxy: http.client.HTTPSConnec
         assert headers["x-pagerduty-signature"] == "v1=ab,v1=cd"
 
 
+def test_what_is_for_this_machine_alone_is_not_passed_on(proxy: http.client.HTTPSConnection, behind: Behind) -> None:
+    for path in OURS:
+        proxy.request("GET", path)
+        answer = proxy.getresponse()
+        answer.read()
+        assert (path, answer.status, behind.came) == (path, 404, [])
+
+
 def test_body_above_the_limit_is_refused_before_the_bot_has_it(
     proxy: http.client.HTTPSConnection, behind: Behind
 ) -> None:
+    """The last of a proxy's: what it breaks off may come late."""
     proxy.request("POST", "/pagerduty", b"x" * BODY_LIMIT_BYTES)
     answer = proxy.getresponse()
     answer.read()
@@ -136,14 +145,6 @@ def test_body_above_the_limit_is_refused_before_the_bot_has_it(
     assert answer.status in (413, 502)  # Caddy before 2.7 calls it a bad gateway
     # Caddy before 2.7 may have begun to pass it on, and breaks off: the bot never has all of it.
     assert all(len(body) <= BODY_LIMIT_BYTES for _, _, body in behind.came)
-
-
-def test_what_is_for_this_machine_alone_is_not_passed_on(proxy: http.client.HTTPSConnection, behind: Behind) -> None:
-    for path in OURS:
-        proxy.request("GET", path)
-        answer = proxy.getresponse()
-        answer.read()
-        assert (path, answer.status, behind.came) == (path, 404, [])
 
 
 def test_every_source_is_passed_on() -> None:
