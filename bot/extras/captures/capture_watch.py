@@ -170,13 +170,13 @@ class RollingWatch:
     ) -> CaptureLookResult:
         """Stop it, then look: the last samples are read before the ring is removed.
 
-        Whoever keeps text reads it before that, too, or stops nothing: once it is stopped, any program may remove the
-        ring.
+        Whoever keeps text reads it before that, too, or stops nothing: once its recorder has ended, any program may
+        remove the ring.
         Raises: as `RollingControl.stop` and `look_or_give_up`, the former unless its time is over: then its recorder
         has ended by itself.
         """
         rolling = await self.control.find(rolling.id)
-        if keep is not _keep_nothing:
+        if keep is not _keep_nothing and not rolling.is_overdue(self.control.now()):
             rolling = (await self.look_or_give_up(known, rolling, keep)).rolling
         try:
             rolling = await self.control.stop(known.find(rolling.node), rolling, by, os_user)

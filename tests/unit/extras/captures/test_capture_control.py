@@ -303,13 +303,14 @@ def test_node_that_is_gone_does_not_keep_its_capture(stage: Stage, how: str) -> 
     assert "if that node still exists" in ended.left
 
 
-def test_person_may_end_one_on_record_whose_time_is_over_and_whose_node_is_gone(stage: Stage) -> None:
-    stage.ask()
+@pytest.mark.parametrize("keeps", [(), (lambda _: nullcontext(len),)], ids=["", "with --out"])
+def test_person_may_end_one_on_record_whose_time_is_over_and_whose_node_is_gone(stage: Stage, keeps: Any) -> None:
+    rolling, watch = stage.ask(), stage.watch()
     stage.machine.leave()
     with pytest.raises(Unreachable):
-        stage.stopped()
+        through(watch.stopped(stage.known, rolling, "terminal:bob", "", *keeps))
     stage.world.now += timedelta(hours=1, minutes=6)
-    assert stage.stopped().is_over
+    assert through(watch.stopped(stage.known, rolling, "terminal:bob", "", *keeps)).rolling.is_over
 
 
 def test_clock_that_was_set_back_blocks_nothing_and_counts_against_nobody(stage: Stage) -> None:
