@@ -365,7 +365,8 @@ class SecretTable:
             likely.update(self._machine_made)
         has_lines = "\n" in view or "\\n" in view
         if names := secret_names().found(view, lower):
-            likely.update(self._named, self._named_above if has_lines or "{" in view else ())
+            opens = has_lines or "{" in view or any(_OPENS_LIST.match(view, name.end) for name in names)
+            likely.update(self._named, self._named_above if opens else ())
         # All in the text as it is, for a mark in a user's place would hide the password beside it. But what nothing
         # says to be harmless is searched for when all else is marked.
         cuts, taken, within = list[Cut](), bytearray(len(view)), bytearray(len(view))
@@ -573,6 +574,7 @@ _VARIABLE = re.compile(r'([\w.-]{1,100}+)=[^\s\\]+\\"')  # whose value goes on b
 _JSON_ESCAPE = re.compile(r'\\(?:\\u0022|["\\/bfnrt]|u[0-9a-fA-F]{4})')
 # The letters of a log from the rarest on: a text without the rarest of a literal does not hold the literal.
 _RARE = "`^~<|{;$\\&*!?%@+#q'z\"(,j=/xkvwybg_hfmup-cld:nsroaite. "
+_OPENS_LIST = re.compile(r"\s?[:=]\s?\[")
 _BEGINNING = operator.itemgetter(slice(3))
 _KNOWN, _TAKEN = b"\1", b"\2"  # known by its form, which a longer secret may hold; or by its place
 _ROUNDS = 8  # a text with a secret needs two or three; more where many of one form stand side by side
@@ -723,13 +725,14 @@ def _ends_of_blocks(text: str, names: Sequence[Name] | None) -> Iterator[tuple[i
 _OF_BLOCKS = re.compile(r"(?i:(?P<every>(?:password|passwd|passphrase)s)|secrets?|credentials)\Z")
 _KEYS = ("key", "default")  # a Secret's, by its name; or the only one
 _MANY = re.compile(r"(?:eys|kens|rets|EYS|KENS|RETS)(?![a-z])")
-_NO_NAMES = re.compile(r"\b(?:stringData|keys(?:_base64)?)\b")
+_NO_NAMES = re.compile(r"(?<![\w.-] )\b(?:stringData|keys(?:_base64)?)\b")
 
 
 def _is_secret_of_block(every: bool, value: str) -> bool:
     if not 3 < len(value) <= _LONGEST_OF_COLUMN or context().column.match(value) is None:
         return False
-    return every or (context().word.match(value) is not None and _COUNT_OR_NAME.fullmatch(value) is None)
+    is_word = context().word.match(value) is not None and _COUNT_OR_NAME.fullmatch(value) is None
+    return every or is_word or _is_machine_s(value)
 
 
 def _is_machine_s(value: str) -> bool:

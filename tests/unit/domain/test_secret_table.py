@@ -389,7 +389,7 @@ def test_account_in_the_line_after_its_head_in_a_list_of_lines_goes_whole() -> N
         {"secrets": {"db": "calvin", "enabled": True}},
         {"apiKey": {"key": "Fake01fakefake", "default": "x"}, "secret": {"key": "tls-1.crt"}},
         {"event": "rotate", "secret": {"mount": "kv-prod2", "node": "gpu-node-017", "reason": "disk full"}},
-        {"secrets": ["grafana-admin-7k2m4t6h9b", "hunter2Qz"]},
+        {"secrets": ["grafana-admin-7k2m4t6h9b", "hunter2Qz", "01234567-89ab-cdef-0123-456789abcdef"]},
         {"apiKeys": ["Fake01fakefake", "x"], "tokens": {"ci": "01234567-89ab-cdef-0123-456789abcdef", "model": "x"}},
         {
             "unseal_keys_hex": ["f00dcafe" * 4, "cafe0123" * 4],
