@@ -114,9 +114,11 @@ def check_growth(searched: Callable[[str], object], piece: str, characters: int)
         searched(text)
         return time.process_time() - began
 
-    if (long := cost(characters)) > characters * 2e-6:
-        long = min(long, cost(characters))  # the first may have been disturbed
-        assert long < 12 * cost(characters // 4) + characters * 3e-6, piece
+    def is_flat(long: float) -> bool:
+        return long < characters * 4e-6 or long < 12 * cost(characters // 4) + characters * 3e-6
+
+    long = cost(characters)
+    assert is_flat(long) or is_flat(cost(characters)), f"{piece}, also where nothing else disturbs it"
     assert long < characters * 6e-5, piece
 
 
