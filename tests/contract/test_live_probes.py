@@ -87,11 +87,11 @@ def threaded() -> Iterator[int]:
 
 def test_the_core_of_a_busy_thread_is_named_and_our_own_work_is_not(threaded: int) -> None:
     telling = replace(CPU, commands=(*CPU.commands, OWN_SESSION))
-    runs = read_this_machine([PROCESSES, telling], samples=2)
+    runs = read_this_machine([PROCESSES, telling], samples=3)
     reading = read(PROCESSES, runs)
     assert isinstance(reading, ProcessesReading), reading
     (busy,) = [process for process in reading.busiest if process.pid == threaded]
-    assert busy.sys_seconds > 0.1  # of some two seconds, on a machine that may have little left to give
+    assert busy.sys_seconds > 0.1  # of some three seconds, on a machine that may have little left to give
     assert busy.cores_in_kernel == {max(os.sched_getaffinity(0))}
     (own,) = [done.stdout.strip() for done in runs if done.name == "session"]
     assert int(own) > 1
@@ -125,7 +125,7 @@ def test_every_awk_takes_every_fragment(awk: str, probe: str, name: str, tmp_pat
 @pytest.mark.parametrize("awk", AWKS)
 def test_every_awk_finds_the_busy_process(awk: str, threaded: int, tmp_path: Path) -> None:
     (tmp_path / "awk").symlink_to(awk)
-    words = [word.replace("{rest}", "0.3") for word in PROCESSES.commands[0].argv]
+    words = [word.replace("{rest}", "0.7") for word in PROCESSES.commands[0].argv]
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "LC_ALL": "C"}
     done = subprocess.run(
         words, env=environment, capture_output=True, text=True, timeout=30, check=True, start_new_session=True
