@@ -330,7 +330,7 @@ class SecretTable:
         cuts, behind = list[Cut](), list[tuple[int, ...]]()
         for string in _JSON_STRING.finditer(text) if deepest and "\\" in text else ():
             variable = _VARIABLE.match(string[0])
-            if _JSON_ESCAPE.search(string[0]) and not (variable and speaks_of_secret(variable[1])):
+            if _JSON_BETWEEN.search(string[0]) and not (variable and speaks_of_secret(variable[1])):
                 inner = self._found(_JSON_ESCAPE.sub(_out_of_json, string[0]), values, deepest - 1)
                 if inner or MARK[:-1] in string[0]:
                     behind.append(string.span("escapes"))
@@ -568,8 +568,10 @@ _ESCAPED_SIGN = re.compile(
     r"\\(?:u00|x)(?:2[267fF]|3[aAc-eC-E]|40)|&(?:lt|gt|equals|#0{0,4}(?:6[0-2]|58)|#[xX]0{0,4}(?:2[27]|3[aAc-eC-E]));"
     rf"|%25(?=[0-9A-Fa-f]{{2}})|(?<=[\w'/.,-])#040(?=\S)|(?<!\\)\\{{1,60}}(?=\\{{3}}[\"'])|{_SIGNS}"
 )
-# What stands between quotes and has an escape, to the end where it was cut.
+# What stands between quotes and has an escape, to the end where it was cut; and what JSON escapes between names and
+# values: \/ and \u0026 do not hide what stands beside them.
 _JSON_STRING = re.compile(r'(?:(?<=[^\\]")|(?<=\A"))[^"\\\n]*+(?P<escapes>(?:\\[^\n][^"\\\n]*+)++)')
+_JSON_BETWEEN = re.compile(r'\\(?:["nt\\]|u(?!00))')
 _VARIABLE = re.compile(r'([\w.-]{1,100}+)=[^\s\\]+\\"')  # whose value goes on behind the quote, to the string's end
 _JSON_ESCAPE = re.compile(r'\\(?:\\u0022|["\\/bfnrt]|u[0-9a-fA-F]{4})')
 # The letters of a log from the rarest on: a text without the rarest of a literal does not hold the literal.
