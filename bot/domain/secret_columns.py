@@ -157,7 +157,7 @@ class Walked:
             at = pair.end()
             begin, last = _inside(text, *pair.span("value"))
             name = pair["name"] or ""
-            if name.lower() not in _of_no_secret() and _OF_ID.search(name) is None:
+            if name.lower() not in words_of_blocks("beside") and _OF_ID.search(name) is None:
                 yield name, begin, last
         last_line = max(text.rfind("\n", at, till) + 1, at)  # whose last name may have its value behind the block
         self._between[at : last_line + 1] = b"\1" * (last_line + 1 - at)
@@ -189,11 +189,12 @@ _PAIR = re.compile(
 
 
 @functools.cache
-def _of_no_secret() -> frozenset[str]:
-    return frozenset(secret_rows()["names"]["beside"].split())
+def words_of_blocks(which: str) -> frozenset[str]:
+    """Return the names in a block that are no secret's, or may be one's."""
+    return frozenset(secret_rows()["names"][which].split())
 
 
-_OF_ID = re.compile(r"(?i:(?:\A|[_.-]|key)(?:uu?)?id)\Z|[a-z](?:Uu?)?I[dD]\Z")
+_OF_ID = re.compile(r"(?i:(?:\A|(?<!session)[_.-]|key)(?:uu?)?id)\Z|(?<=[a-z])(?<!ession)(?:Uu?)?I[dD]\Z")
 
 
 def _divider(line: str) -> str:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from bot.domain.builtin_playbooks import SiteRows
-from bot.domain.secret_columns import Walked, column_values, is_head
+from bot.domain.secret_columns import Walked, column_values, is_head, words_of_blocks
 from bot.domain.secret_names import OTHER, PASSWORD, Name, machine_made, secret_names, secret_rows, speaks_of_secret
 from bot.domain.secret_shown import (
     are_words_of_command,
@@ -698,7 +698,7 @@ def _in_blocks(text: str, names: Sequence[Name] | None) -> Iterator[tuple[tuple[
         for name, begin, end in walked[every, is_list].values(text, block):
             value = text[begin:end]
             # what a mapping says of a secret, or is one of several
-            is_other = name.lower() in _KEYS or (is_list and (name or not every))
+            is_other = (is_list and (name or not every)) or (not every and name.lower() in words_of_blocks("either"))
             is_machine_s = _is_machine_s(value)
             if is_machine_s if is_other else _is_secret_of_block(every or bool(name), value):
                 yield (begin, end), every or is_machine_s
@@ -725,7 +725,6 @@ def _ends_of_blocks(text: str, names: Sequence[Name] | None) -> Iterator[tuple[i
 
 
 _OF_BLOCKS = re.compile(r"(?i:(?P<every>(?:password|passwd|passphrase)s)|secrets?|credentials)\Z")
-_KEYS = ("key", "default")  # a Secret's, by its name; or the only one
 _MANY = re.compile(r"(?:eys|kens|rets|EYS|KENS|RETS)(?![a-z])")
 _NO_NAMES = re.compile(r"(?<![\w.-] )\b(?:stringData|keys(?:_base64)?)\b")
 
