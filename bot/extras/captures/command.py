@@ -170,6 +170,9 @@ async def _look_or_stop(arguments: argparse.Namespace, watch: RollingWatch) -> C
         except CannotRead as no:
             said[name] = f"not kept: {name}: {no.sentence}"
             raise
+        except OSError as no:
+            try_next = "Name a folder with room. Whether the capture still runs: zombie capture list"
+            raise UsageError(f"{path} cannot be written: {no.strerror}.", try_next) from no
         finally:
             part.unlink(missing_ok=True)
 

@@ -102,7 +102,8 @@ class Unfinished:
     def grown(self, rolling: RollingCapture, least: float = 0.0) -> Iterator[SymptomCaught]:
         """Yield the holds on record that lasted longer or are over, and of those that are not `least` seconds more.
 
-        Before the ring has lost what is on record of one: whoever reads it joins them then.
+        Before the ring has lost what is on record of one: whoever reads it joins them then. One that no segment shows
+        any more is over, too.
         """
         for held in self.held:
             known = rolling.holds(held.core, held.begins, held.ends)
@@ -114,6 +115,14 @@ class Unfinished:
             if not rolling.knows(whole) and (not whole.unfinished or held.ends - until >= least):
                 said = whole.sentence + "".join(known[0].sentence.partition(TOO)[1:])
                 yield replace(whole, sentence=said, sketch=known[0].sketch)
+        for last in rolling.caught:
+            begins, until = last.at_mono, last.ends_mono
+            shown = any(each.core == last.core and each.begins <= until and begins <= each.ends for each in self.held)
+            if until and last.unfinished and not shown and self.cores_read - until > NEAR_SECONDS:
+                sampled = chain.from_iterable(self.sampled.values())
+                gap = without_samples(sampled, until, until + HELD_SECONDS)
+                unread = "; what came after it was not read" if gap else ""
+                yield replace(last, sentence=last.sentence + unread, unfinished=False)
 
     def note_rest(self, rolling: RollingCapture, look: RollingStatus, runs: bool) -> None:
         """Keep since when no segment shows what the cores did, where the recorder has ended (not `runs`)."""

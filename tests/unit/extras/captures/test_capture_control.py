@@ -855,6 +855,18 @@ def test_hold_is_over_once_the_next_segment_was_read_and_does_not_show_it(stage:
     assert (said, stage.kinds().count("SymptomCaught")) == ([True, True, True, False, False], 2)
 
 
+def test_hold_that_no_segment_of_the_ring_shows_any_more_is_over_and_what_came_next_is_said_to_be_unread(
+    stage: Stage,
+) -> None:
+    ring, said = Ring(stage), list[str]()
+    ring.write(1, *(sampled(7, ring.since + at) for at in ticks(110, 120)))
+    for first, last in ((1, 1), (9, 12), (10, 13)):
+        looked = ring.look(first, last, stage.watch(ring.way))
+        said += [line[-33:] for line in words.lines(looked) if "core held" in line]
+    assert [said[0][-17:], *said[1:]] == ["and it may go on.", *[" what came after it was not read."] * 2]
+    assert stage.kinds().count("SymptomCaught") == 2
+
+
 def test_hold_that_two_programs_read_in_part_is_one_once_a_third_has_read_what_is_between(stage: Stage) -> None:
     ring = Ring(stage)
     for number in (1, 2, 3):
