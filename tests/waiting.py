@@ -18,7 +18,7 @@ def until(question: Callable[[], T], *, within: timedelta = timedelta(seconds=60
         if (asked := time.monotonic()) > deadline:
             seconds = within.total_seconds()
             raise TimeoutError(f"waited {seconds:g} s for {what or repr(question)}; last answer: {answer!r}")
-        # A look that costs much is taken less often, so that waiting takes a fifth of a core at most.
-        time.sleep(max(0.01, 4 * (asked - began)))  # noqa: TID251 - the one place: between two looks at a condition
+        # A look that costs much is taken less often, but still before what it looks for is over.
+        time.sleep(min(max(0.01, 4 * (asked - began)), 0.3))  # noqa: TID251 - the one place: between two looks at a condition
         began = time.monotonic()
     return answer
