@@ -140,9 +140,9 @@ class ReclaimReading:
 
     @property
     def mem_available_percent(self) -> float | None:
-        """MemAvailable as a share of MemTotal."""
+        """MemAvailable as a share of MemTotal, which it cannot be more than."""
         total, available = self.mem_total_kib, self.mem_available_kib
-        return None if not total or available is None else 100 * available / total
+        return None if not total or available is None or available > total else 100 * available / total
 
     @property
     def kernel_held_kib(self) -> int | None:
@@ -179,8 +179,7 @@ _LINE = re.compile(rf"(some|full) avg10={_PERCENT} avg60={_PERCENT} avg300={_PER
 def parse(outputs: Outputs) -> ReclaimReading:
     """Read the counters of both looks, and memory and pressure from the second look.
 
-    Unread when: a counter or row is malformed, or MemTotal is missing or less than MemAvailable. Without pressure files
-    it is still a reading.
+    Unread when: a counter or row is malformed, or MemTotal is missing. Without pressure files it is still a reading.
     """
     first, later = sections(outputs.text("memory", 0)), sections(outputs.text("memory", 1))
     before, _ = _counters(first)
@@ -195,8 +194,6 @@ def parse(outputs: Outputs) -> ReclaimReading:
             lines[row.group(1)] = line
     if "MemTotal" not in kib:
         raise CannotRead(f"reclaim: {_MEMINFO} has no MemTotal")
-    if kib.get("MemAvailable", 0) > kib["MemTotal"]:
-        raise CannotRead(f"reclaim: {_MEMINFO} has more MemAvailable than MemTotal")
     pressure: dict[str, Pressure] = {}
     for path, rows in later.items():
         if path.startswith(_PRESSURE):
