@@ -566,12 +566,12 @@ _ODD = re.compile(rf"[\r{CONTROLS}]")
 # blank that is escaped is within a value. Quotes within quotes, however often, are read as those of the fourth.
 _ESCAPED_SIGN = re.compile(
     r"\\(?:u00|x)(?:2[267fF]|3[aAc-eC-E]|40)|&(?:lt|gt|equals|#0{0,4}(?:6[0-2]|58)|#[xX]0{0,4}(?:2[27]|3[aAc-eC-E]));"
-    rf"|%25(?=[0-9A-Fa-f]{{2}})|(?<=[\w'/.,-])#040(?=\S)|(?<!\\)\\{{1,60}}(?=\\{{3}}[\"'])|{_SIGNS}"
+    rf"|%25(?=[0-9A-Fa-f]{{2}})|(?<=[\w'/.,-])#040(?=\S)|(?<!\\)\\{{1,60}}(?=\\{{3}}[\"']|/)|{_SIGNS}"
 )
-# What stands between quotes and has an escape, to the end where it was cut; and what JSON escapes between names and
-# values: \/ and \u0026 do not hide what stands beside them.
+# What stands between quotes and has an escape, to the end where it was cut; and the escapes in it that are not read
+# without it as well.
 _JSON_STRING = re.compile(r'(?:(?<=[^\\]")|(?<=\A"))[^"\\\n]*+(?P<escapes>(?:\\[^\n][^"\\\n]*+)++)')
-_JSON_BETWEEN = re.compile(r'\\(?:["nt\\]|u(?!00))')
+_JSON_BETWEEN = re.compile(r'\\(?:["ntrbf\\]|u(?!00(?:2[267fF]|3[aAc-eC-E]|40)))')
 _VARIABLE = re.compile(r'([\w.-]{1,100}+)=[^\s\\]+\\"')  # whose value goes on behind the quote, to the string's end
 _JSON_ESCAPE = re.compile(r'\\(?:\\u0022|["\\/bfnrt]|u[0-9a-fA-F]{4})')
 # The letters of a log from the rarest on: a text without the rarest of a literal does not hold the literal.

@@ -477,6 +477,9 @@ def test_what_stays_of_a_line_of_json_is_as_it_was() -> None:
         r'{"msg":"bean <property name=\"password\">«hunter2»</property> \u00e9"}',
         r'{"msg":"{\"auth\":{\"password\":«12345»}}"}',
         r'{"password":"«two \"words\" here»","msg":"a \"b\""}',
+        r'{"msg":"\u001b[31mredis-cli -a «hunter2»\u001b[0m","err":"Xid 79"}',
+        r'{"msg":"AUTH default «hunter2»\r","err":"Xid 79"}',
+        r'{"msg":"xfreerdp \/u:ann \/p:«hunter2» \/v:h","err":"Xid 79"}',
     ):
         kept = redacted_text(plain(text))
         stays = map(re.escape, re.split("«[^»]*»", text))
