@@ -699,7 +699,7 @@ def _in_blocks(text: str, names: Sequence[Name] | None) -> Iterator[tuple[tuple[
             value = text[begin:end]
             # what a mapping says of a secret, or is one of several
             is_other = (is_list and (name or not every)) or (not every and name.lower() in words_of_blocks("either"))
-            is_machine_s = _is_machine_s(value)
+            is_machine_s = _is_machine_s(value) and (every or context().called.fullmatch(value) is None)
             if is_machine_s if is_other else _is_secret_of_block(every or bool(name), value):
                 yield (begin, end), every or is_machine_s
 
@@ -737,7 +737,7 @@ def _is_secret_of_block(every: bool, value: str) -> bool:
 
 
 def _is_machine_s(value: str) -> bool:
-    """True for a word of letters and digits as only a machine writes it, and no model, version or place is called."""
+    """True for a word of letters and digits as only a machine writes it, or one as a password may be."""
     return context().random.fullmatch(value) is not None
 
 
@@ -791,7 +791,7 @@ class Context:
     the secret: a bare flag, or YAML's | and >.
     After `named` a `value` in the next text is, also where texts that only go `on` are between. What `opens` finds is
     in the first line of a secret of several lines. What is in a `column` may be a secret, and a
-    `word` is one that no sentence has, a `random` one only a machine's.
+    `word` is one that no sentence has, a `random` one only a machine's unless something is `called` so.
     """
 
     told: re.Pattern[str]
@@ -803,6 +803,7 @@ class Context:
     column: re.Pattern[str]
     word: re.Pattern[str]
     random: re.Pattern[str]
+    called: re.Pattern[str]
 
 
 @functools.cache
@@ -846,4 +847,5 @@ def context() -> Context:
         compiled(r"{not}(?!\\N\Z|[-*.x]+\Z|\(?redacted|(?:not null|default|\w{0,20}\(\))\Z)"),
         compiled(r"{word}"),
         re.compile(expanded(r"{uuid}|(?=[A-Za-z0-9+/=!#$%^&*@~]{8,400}\Z){random}", parts)),
+        re.compile(parts["called"]),
     )

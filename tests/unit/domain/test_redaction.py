@@ -197,6 +197,7 @@ def test_quotes_within_quotes_hide_no_secret_however_often(depth: int) -> None:
 def test_what_only_its_block_makes_a_secret_stays_in_other_lines() -> None:
     for block, line, cut in (
         ('{"secret":{"rack":"gpu-node-017"}}', "kernel: gpu-node-017 nvme0: I/O error", False),
+        ('{"secrets":["NVSwitch0Port12"]}', "fabricmanager: NVSwitch0Port12 fatal", False),
         ('{"secret":{"db":"Fake01fakefake"}}', "login Fake01fakefake", True),
         ('{"passwords":{"ann":"hunter2"}}', "login hunter2", True),
     ):
