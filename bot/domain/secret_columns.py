@@ -144,14 +144,15 @@ class Walked:
 
     def values(self, text: str, end: int) -> Iterator[tuple[str, int, int]]:
         """Yield each value of the block that begins at `end` and was not walked yet: its name, and its place."""
-        block = _IN_BRACES.match(text, end) or _FURTHER_IN.match(text, end) or _SECTION.match(text, end)
+        in_go = _IN_GO.match(text, end)
+        block = in_go or _IN_BRACES.match(text, end) or _FURTHER_IN.match(text, end) or _SECTION.match(text, end)
         if block is None:
             return
-        at, till = block.span("block")
+        (at, till), pairs = block.span("block"), _PAIR_OF_GO if in_go else _PAIR
         while True:
             if self._between[at] and at < self._end:
                 at = self._end
-            if (pair := _PAIR.search(text, at, till)) is None:
+            if (pair := pairs.search(text, at, till)) is None:
                 break
             self._between[at : pair.start() + 1] = b"\1" * (pair.start() + 1 - at)
             at = pair.end()
@@ -185,6 +186,13 @@ _PAIR = re.compile(
     r"|(?<=- )|(?<=\[)|(?<=, )|(?=\\{0,3}[\"'][^\"'\n]{1,400}[\"'](?!\s{0,8}[:=])))"
     r"(?P<value>\\{0,3}(?P<text>[\"'])(?:(?!(?P=text)|\\{1,3}(?P=text))[^\n])*\\{0,3}(?P=text)"
     r"|[^\s\"'{}\[\],\\|>&*!][^\s{}\[\],\\]*)"
+)
+
+
+# Words of Go's list or map, which only blanks divide.
+_IN_GO = re.compile(r"\\{0,3}\"?[:=] ?\\{0,3}\"?(?:map)?\[(?P<block>[^\[\]{}\"',\n]{1,4000})\]")
+_PAIR_OF_GO = re.compile(
+    r"(?:(?<=\[)|(?<= )(?=[a-z]*[^\sa-z\]]))(?:(?P<name>[\w.-]{1,80}):)?(?P<value>[^\s:]{4,400})(?![^\s\]])"
 )
 
 

@@ -576,7 +576,7 @@ _VARIABLE = re.compile(r'([\w.-]{1,100}+)=[^\s\\]+\\"')  # whose value goes on b
 _JSON_ESCAPE = re.compile(r'\\(?:\\u0022|["\\/bfnrt]|u[0-9a-fA-F]{4})')
 # The letters of a log from the rarest on: a text without the rarest of a literal does not hold the literal.
 _RARE = "`^~<|{;$\\&*!?%@+#q'z\"(,j=/xkvwybg_hfmup-cld:nsroaite. "
-_OPENS_LIST = re.compile(r"\s?[:=]\s?\[")
+_OPENS_LIST = re.compile(r"\s?[:=]\s?(?:\\{0,3}\"|map)?\[")
 _BEGINNING = operator.itemgetter(slice(3))
 _KNOWN, _TAKEN = b"\1", b"\2"  # known by its form, which a longer secret may hold; or by its place
 _ROUNDS = 8  # a text with a secret needs two or three; more where many of one form stand side by side
