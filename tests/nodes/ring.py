@@ -1,7 +1,6 @@
 """A real node on which rolling captures run: an sshd, units of the test's own, a perf, and a record."""
 
 import asyncio
-import os
 import shlex
 import subprocess
 import time
@@ -140,5 +139,4 @@ def a_patient(folder: Path) -> Iterator[Patient]:
         try:
             yield patient
         finally:
-            for pid in patient.recording().split():
-                os.kill(int(pid), 9)
+            subprocess.run(["pkill", "-KILL", "-f", str(patient.perf)], check=False)
