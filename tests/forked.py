@@ -105,7 +105,7 @@ def _mixed(files: list[list[pytest.Item]]) -> list[list[pytest.Item]]:
     place = dict[str, float]()
     for is_real in (True, False):
         same = [tests for tests in files if (tests[0].get_closest_marker("real") is not None) == is_real]
-        span = 0.6 if is_real else 1.0
+        span = 0.4 if is_real else 1.0
         place.update((tests[0].nodeid, span * number / len(same)) for number, tests in enumerate(same))
     return sorted(files, key=lambda tests: place[tests[0].nodeid])
 
