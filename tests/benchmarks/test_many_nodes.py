@@ -31,7 +31,7 @@ MOST_BEYOND_WINDOW = 8  # times what asyncssh alone takes, whatever else this ma
 MOST_BEYOND_WINDOW_QUIET = 3.4  # on two cores the nodes' own answers and their result take as long as two more logins
 QUIET_SHARE = 0.1  # of this machine, for everything that is neither bot nor node
 MOST_CPU_TO_BARE = 8  # times what asyncssh alone takes, for all that the bot does; 5.5 to 6: half of it is result
-MOST_SECONDS_OF_A_THOUSAND = 15
+MOST_SECONDS_OF_A_THOUSAND = 13.5
 LOOKS_EVERY_SECONDS = 0.1  # at the kernel's own marks, so that nothing between is missed but the last moment
 Figures = dict[str, float]
 
