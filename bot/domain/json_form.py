@@ -155,12 +155,12 @@ def to_json_types(value: Any) -> Any:
     {'for': 90.0, 'at': '2026-01-02T03:04:05+00:00'}
     """
     kind = type(value)
-    if kind in _AS_IT_IS:  # the most frequent first
+    if kind in _AS_IT_IS:
         return value
-    if kind is str:
-        return _shortened(value)
     if isinstance(value, enum.Enum):
         return value.value
+    if isinstance(value, str):
+        return _shortened(value)
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, datetime):

@@ -117,12 +117,13 @@ class Unfinished:
                 yield replace(whole, sentence=said, sketch=known[0].sketch)
         for last in rolling.caught:
             begins, until = last.at_mono, last.ends_mono
-            shown = any(each.core == last.core and each.begins <= until and begins <= each.ends for each in self.held)
-            if until and last.unfinished and not shown and self.cores_read - until > NEAR_SECONDS:
-                sampled = chain.from_iterable(self.sampled.values())
-                gap = without_samples(sampled, until, until + HELD_SECONDS)
-                unread = "; what came after it was not read" if gap else ""
-                yield replace(last, sentence=last.sentence + unread, unfinished=False)
+            if not (until and last.unfinished and self.cores_read - until > NEAR_SECONDS):
+                continue
+            if any(each.core == last.core and each.begins <= until and begins <= each.ends for each in self.held):
+                continue
+            gap = without_samples(chain.from_iterable(self.sampled.values()), until, until + HELD_SECONDS)
+            unread = "; what came after it was not read" if gap else ""
+            yield replace(last, sentence=last.sentence + unread, unfinished=False)
 
     def note_rest(self, rolling: RollingCapture, look: RollingStatus, runs: bool) -> None:
         """Keep since when no segment shows what the cores did, where the recorder has ended (not `runs`)."""
