@@ -23,7 +23,7 @@ from bot.chat.connection import NoChat
 from bot.domain.engine_contracts import Surface
 from bot.domain.errors import LedgerError, SettingsError, ZombieError
 from bot.domain.safe_text import one_line
-from bot.domain.secret_forms import context, table
+from bot.domain.secret_forms import compile_forms
 from bot.engine import Engine
 from bot.inventory import Inventory
 from bot.response.lifecycle import Lifecycle
@@ -68,8 +68,7 @@ def serve(
     json_log = JsonLog(secrets=settings.secrets)
     with json_log.library_logs(), open_stores(database_url, settings.retention.deliveries, extras) as stores:
         sys.setswitchinterval(SWITCH_SECONDS)
-        table().compile()
-        context()
+        compile_forms()
         gc.freeze()  # what is loaded is no garbage
         gc.set_threshold(ALLOCATIONS_BETWEEN_LOOKS)
         asyncio.run(_run(Bot(settings, known, tokens, stores, environment, json_log, extras=tuple(extras))))

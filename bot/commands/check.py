@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bot.settings import Settings
     from bot.surfaces.document_stream import DocumentStream
 
+COMPILES_AFTER = 1.0  # seconds: a node is connected by then, and samples; its verdict need not wait for patterns
 EarlierCounts: TypeAlias = "Mapping[str, tuple[CountSample, ...]]"  # by cause
 EXAMPLES = """examples:
   zombie check node-123                        a node of ./inventory.toml or ZOMBIE_INVENTORY
@@ -43,7 +44,6 @@ EXAMPLES = """examples:
   zombie check node-123 --open                 also opens an incident: zombie incidents
   zombie check node-123 --record said/ --json  also stores what it said, without secrets: zombie replay said/
 """
-
 
 EXIT_CODES = """exit status:
   0  every node is healthy
@@ -151,6 +151,7 @@ def _judge_nodes(arguments: argparse.Namespace, what: Check, database: Database 
     from bot.app.many_nodes import PARSED_LATE, cores, worker_count
     from bot.app.shards import run_shared
     from bot.commands import open_record
+    from bot.domain.secret_forms import compile_forms
     from bot.domain.verdict import Status
 
     verdicts: list[Verdict] = []
@@ -162,6 +163,9 @@ def _judge_nodes(arguments: argparse.Namespace, what: Check, database: Database 
     evaluate = _evaluator(arguments, what, beside, processes=several + 1)
 
     async def check_nodes(ask: Asks[EarlierCounts, EvaluatedNode]) -> None:
+        if not several:
+            loop = asyncio.get_running_loop()
+            loop.call_later(COMPILES_AFTER, loop.run_in_executor, None, compile_forms)
         keep = _verdict_keeper(arguments, len(what.nodes) > 1, verdicts)
         with open_record.counts(arguments.environ) if stream is not None else contextlib.nullcontext() as counts:
             await _check_nodes(what, stream, ask, keep, counts, writes=not arguments.open)

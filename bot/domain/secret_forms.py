@@ -260,11 +260,6 @@ class SecretTable:
         self._marks = re.compile("|".join(re.escape(form.mark) for form in self.forms))
         self._clean = ShortTexts[None]()
 
-    def compile(self) -> None:
-        """Compile every pattern, which takes a quarter of a second: a server's first alerts do not wait for it."""
-        for form in self.forms:
-            form.compile()
-
     def cut(self, text: str, values: dict[str, None] | None = None) -> str:
         """Return a text with a mark in place of each secret; what a cut lays bare is searched too.
 
@@ -781,6 +776,16 @@ def table() -> SecretTable:
     """
     forms, parts = _builtin_forms()
     return SecretTable([*forms, *FORMS_OF_SITES], parts)
+
+
+def compile_forms() -> None:
+    """Compile every pattern, which takes a quarter of a second: what is told first does not wait for it.
+
+    Raises: OSError or ValueError, as `table`.
+    """
+    for form in table().forms:
+        form.compile()
+    context()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from itertools import chain
 
 from bot.probes.formats.kernel_table import SITES_RING, KernelLogRow, KernelTable, own_table
 from bot.probes.formats.log_burst import COUNT, PERIOD, SUM, TELL, UNCOUNT
@@ -125,8 +126,8 @@ def _first_asked(table: KernelTable) -> tuple[str, ...]:
     ]
     taken: list[str] = []
     while left:
-        shared = Counter(piece for pieces in left for piece in pieces)
-        taken.append(max(shared, key=lambda piece: (shared[piece], piece)))
+        shared = Counter(chain.from_iterable(left))
+        taken.append(max(zip(shared.values(), shared, strict=True))[1])
         left = [pieces for pieces in left if taken[-1] not in pieces]
     return table.failing, "|".join(map(awk_pattern, taken)), "|".join(nodes)
 
