@@ -132,7 +132,7 @@ class PeerComparer:
         """Forget nodes that are in the inventory no more, and were last read too long ago to be peers."""
         names, before = {node.name for node in nodes}, self._clock() - FRESH
         if names:
-            self._thread.submit(self._store.forget, names, before).add_done_callback(self._forgot)
+            self._thread.submit(self._store.forget_others, names, before).add_done_callback(self._forgot)
 
     def _forgot(self, done: Future[None]) -> None:
         if not done.cancelled() and (no := done.exception()) is not None:

@@ -83,7 +83,7 @@ class FactStore:
             rows = connection.execute(_NEWS, asked).all() if self._is_there(connection) else ()
             return tuple(_facts(row) for row in rows if row.at > latest.get(row.node, ""))
 
-    def forget(self, names: Collection[str], before: datetime) -> None:
+    def forget_others(self, names: Collection[str], before: datetime) -> None:
         """Forget the checks of all other nodes from before that time."""
         with self._database.writing() as connection:
             if self._is_there(connection):
