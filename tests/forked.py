@@ -3,6 +3,7 @@
 Each worker of pytest-xdist collects all eighteen thousand tests for itself, which takes it 15 s of a core. Here one
 process collects, and a fork has everything as it lies. A fork takes the number of the next file from a pipe and sends
 its reports back by another; the process that collected hands them to the reporters, as if it had run the tests itself.
+Tests of real processes, which mostly wait, are taken one by one where nothing of their file is made for all of them.
 """
 
 from __future__ import annotations
@@ -102,12 +103,24 @@ def _mixed(files: list[list[pytest.Item]]) -> list[list[pytest.Item]]:
 
     The cores are busy then while others wait. Those that wait end sooner: the last of them would be waited for alone.
     """
-    place = dict[str, float]()
-    for is_real in (True, False):
-        same = [tests for tests in files if (tests[0].get_closest_marker("real") is not None) == is_real]
-        span = 0.4 if is_real else 1.0
-        place.update((tests[0].nodeid, span * number / len(same)) for number, tests in enumerate(same))
-    return sorted(files, key=lambda tests: place[tests[0].nodeid])
+    real = [part for tests in files if _has(tests[0], "real") for part in _parts(tests)]
+    real.sort(key=lambda tests: not _has(tests[0], "slow"))
+    others = [tests for tests in files if not _has(tests[0], "real")]
+    queues = [(real, 0.4), (others, 1.0)]
+    placed = [(span * at / len(queue), tests) for queue, span in queues for at, tests in enumerate(queue)]
+    return [tests for _, tests in sorted(placed, key=lambda each: each[0])]
+
+
+def _has(item: pytest.Item, mark: str) -> bool:
+    return item.get_closest_marker(mark) is not None
+
+
+def _parts(tests: list[pytest.Item]) -> list[list[pytest.Item]]:
+    """Return the tests of a file one by one; together where they share what is made once for all of them."""
+    functions = [item for item in tests if isinstance(item, pytest.Function)]
+    made = [each for item in functions for each in item._fixtureinfo.name2fixturedefs.values()]
+    shared = any(fixture.scope not in ("function", "session") for fixtures in made for fixture in fixtures)
+    return [tests] if shared else [[item] for item in tests]
 
 
 def _run(session: pytest.Session, count: int, files: list[list[pytest.Item]]) -> set[str]:
