@@ -360,6 +360,7 @@ class RollingWatch:
         """Search the newly closed segments for held cores."""
         mine = self._unfinished[rolling.id]
         segments, lasts = mine.segments, 60 * rolling.request.segment_minutes
+        mine.done |= segments.keys() - {name for name, _ in look.closed}  # the ring has lost them
         # New ones first, and each failed one once more: perf must not keep a sick node busy all the time.
         for name, ended in sorted(look.closed, key=lambda each: each[0] in segments):
             if name in mine.done:
@@ -369,9 +370,11 @@ class RollingWatch:
                 runs, unread = await self._read_segments(node, rolling, [name], None, name, keep, found)
             except CannotRead as no:
                 mine.done |= {name} & segments.keys()
-                segments[name], mine.sampled[name] = one_line(no.sentence, 160), [(ended - lasts, ended)]
+                segments[name], mine.failed[name] = one_line(no.sentence, 160), (ended - lasts, ended)
                 continue
-            held, mine.sampled[name] = joined([*mine.held, *found.finish()]), found.sampled
+            held = joined([*mine.held, *found.finish()])
+            mine.sampled += found.sampled
+            mine.failed.pop(name, None)
             mine.cores_read = max([mine.cores_read, *(ends for _, ends in found.sampled)])
             mine.held = [each for each in held if each.ends > mine.reached - SEGMENTS * lasts]  # it may go on
             await self._record_new_holds(rolling, held, found.sampled, runs)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from itertools import chain
 
 from bot.domain.safe_text import listed
 from bot.extras.captures.capture_fold import RollingCapture
@@ -27,9 +26,9 @@ class Unfinished:
     Shape: `log_read` and `cores_read` are until when the log and segments were read, `first_gap` and `log` what of it
     was not; `seen` are symptoms of the last look; `segments` were searched for held cores, each with what was not read
     of it; `done` are segments, and symptoms by their names, that are not tried a third time, and `read` symptoms whose
-    segments were read; `sampled` are the times with samples of each since `since`, or all of its time where it could
-    not be read; `held` is who held a core in them, and `rest` what none shows at the end; `clock` is what the node said
-    last, in case that it does not say it; `away` is why no look was possible after that of `looked_at`.
+    segments were read; `sampled` are the times with samples since `since`, and `failed` all of the time of each segment
+    that could not be read; `held` is who held a core in them, and `rest` what none shows at the end; `clock` is what
+    the node said last, in case that it does not say it; `away` is why no look was possible after that of `looked_at`.
     """
 
     log_read: float | None = None
@@ -41,7 +40,8 @@ class Unfinished:
     done: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
     since: float = 0.0
-    sampled: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    sampled: list[tuple[float, float]] = field(default_factory=list)
+    failed: dict[str, tuple[float, float]] = field(default_factory=dict)
     held: list[HeldStretch] = field(default_factory=list)
     rest: str = ""
     clock: WallClock = WallClock()
@@ -60,12 +60,12 @@ class Unfinished:
     @property
     def reached(self) -> float:
         """Until when segments were read, or are known to be unread."""
-        return max((ends for sampled in self.sampled.values() for _, ends in sampled), default=0.0)
+        return max((ends for _, ends in (*self.sampled, *self.failed.values())), default=0.0)
 
     @property
     def _unsampled(self) -> Iterator[str]:
         """The times of which this program has no sample, the longest first."""
-        times = without_samples(chain.from_iterable(self.sampled.values()), self.since, self.reached)
+        times = without_samples((*self.sampled, *self.failed.values()), self.since, self.reached)
         times = [each for each in times if each[0] > self.since or each[1] - self.since > _LATEST_BEGIN]
         times.sort(key=lambda each: each[0] - each[1])
         for begins, ends in times[:_MOST_NAMED]:
@@ -96,34 +96,45 @@ class Unfinished:
             error=self.clock.error,
             core=held.core,
             ends_mono=held.ends,
-            unfinished=self.cores_read - held.ends <= NEAR_SECONDS,
+            unfinished=self._may_go_on(held.ends),
+        )
+
+    def _may_go_on(self, ends: float) -> bool:
+        """True where nothing was read of what came after it, and a look may read it yet."""
+        again = (times for name, times in self.failed.items() if name not in self.done)
+        return self.cores_read - ends <= NEAR_SECONDS or any(
+            begins < ends + HELD_SECONDS and ends < until for begins, until in again
         )
 
     def grown(self, rolling: RollingCapture, least: float = 0.0) -> Iterator[SymptomCaught]:
         """Yield the holds on record that lasted longer or are over, and of those that are not `least` seconds more.
 
         Before the ring has lost what is on record of one: whoever reads it joins them then. One that no segment shows
-        any more is over, too.
+        any more is over, too. Where no sample shows what came after it, that is said.
         """
+        wholes = list[tuple[SymptomCaught, Sequence[SymptomCaught]]]()
         for held in self.held:
             known = rolling.holds(held.core, held.begins, held.ends)
-            if not known or held.seconds < HELD_SECONDS:
+            if known and held.seconds >= HELD_SECONDS:
+                begins, ends = min(each.at_mono for each in known), max(each.ends_mono for each in known)
+                held = replace(held, begins=min(held.begins, begins), ends=max(held.ends, ends))
+                wholes.append((self.core_held(rolling.id, held), known))
+        seen = {each for _, known in wholes for each in known}
+        wholes += [
+            (replace(each, unfinished=self._may_go_on(each.ends_mono)), [each])
+            for each in rolling.caught
+            if each.unfinished and each.ends_mono and each not in seen
+        ]
+        for whole, known in wholes:
+            ends = whole.ends_mono
+            grows = ends - max(each.ends_mono for each in known)
+            if rolling.knows(whole) or (whole.unfinished and grows < least):
                 continue
-            begins, until = min(each.at_mono for each in known), max(each.ends_mono for each in known)
-            held = replace(held, begins=min(held.begins, begins), ends=max(held.ends, until))
-            whole = self.core_held(rolling.id, held)
-            if not rolling.knows(whole) and (not whole.unfinished or held.ends - until >= least):
-                said = whole.sentence + "".join(known[0].sentence.partition(TOO)[1:])
-                yield replace(whole, sentence=said, sketch=known[0].sketch)
-        for last in rolling.caught:
-            begins, until = last.at_mono, last.ends_mono
-            if not (until and last.unfinished and self.cores_read - until > NEAR_SECONDS):
-                continue
-            if any(each.core == last.core and each.begins <= until and begins <= each.ends for each in self.held):
-                continue
-            gap = without_samples(chain.from_iterable(self.sampled.values()), until, until + HELD_SECONDS)
-            unread = "; what came after it was not read" if gap else ""
-            yield replace(last, sentence=last.sentence + unread, unfinished=False)
+            gap = not whole.unfinished and without_samples(self.sampled, ends, ends + HELD_SECONDS)
+            unread = "; no sample shows what came after it" if gap else ""
+            too = "".join(known[0].sentence.partition(TOO)[1:])
+            said = f"{whole.sentence.partition(TOO)[0]}{unread}{too}"
+            yield replace(whole, sentence=said, sketch=known[0].sketch)
 
     def note_rest(self, rolling: RollingCapture, look: RollingStatus, runs: bool) -> None:
         """Keep since when no segment shows what the cores did, where the recorder has ended (not `runs`)."""
