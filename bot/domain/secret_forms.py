@@ -305,7 +305,7 @@ class SecretTable:
             for form in self._blocks:
                 is_likely = form.kinds or any(literal in lower for literal in (*form.has, *form.starts))
                 if is_likely and (cuts := form.found(view, names)):
-                    cuts = _in_original_text(whole, cuts)
+                    cuts = _placed(cuts, _places_behind(_escaped_signs(whole)))
                     if values is not None:
                         values.update((whole[cut.begin : cut.end].strip(), None) for cut in cuts if cut.goes_on)
                     kept = _marked_lines(kept, cuts)
@@ -322,23 +322,27 @@ class SecretTable:
 
         `deepest`: in how many strings within strings, for each is searched whole.
         """
-        cuts, behind = list[Cut](), list[tuple[int, ...]]()
+        cuts, read = list[Cut](), bytearray(len(text))
         for string in _JSON_STRING.finditer(text) if deepest and "\\" in text else ():
             variable = _VARIABLE.match(string[0])
             if _JSON_BETWEEN.search(string[0]) and not (variable and speaks_of_secret(variable[1])):
                 inner = self._found(_JSON_ESCAPE.sub(_out_of_json, string[0]), values, deepest - 1)
-                if inner or MARK[:-1] in string[0]:
-                    behind.append(string.span("escapes"))
+                kind = _MARKED if MARK[:-1] in string[0] else _JSON if _JSON_WITHIN.search(string[0]) else b"\0"
+                read[slice(*string.span("escapes"))] = kind * len(string["escapes"])
                 found = _JSON_ESCAPE.finditer(string[0])
-                escapes = ((each.start(), len(each[0]) - len(_out_of_json(each))) for each in found)
+                place = _places_behind((each.start(), len(each[0]) - len(_out_of_json(each))) for each in found)
                 cuts += (
-                    Cut(cut.begin + string.start(), cut.end + string.start(), json.dumps(cut.mark)[1:-1])
-                    for cut in _behind_escapes(inner, escapes)
+                    Cut(place(cut.begin) + string.start(), place(cut.end) + string.start(), json.dumps(cut.mark)[1:-1])
+                    for cut in inner
                 )
-        return cuts or self._found_outside(text, values, behind)
+        return cuts or self._found_outside(text, values, read)
 
-    def _found_outside(self, text: str, values: dict[str, None], escapes: Sequence[tuple[int, ...]]) -> list[Cut]:
-        """Return what is to be cut; not what begins behind one of the `escapes` of its strings in JSON."""
+    def _found_outside(self, text: str, values: dict[str, None], read: Sequence[int]) -> list[Cut]:
+        """Return what is to be cut, but not behind the first escape of a string in JSON that was `read`.
+
+        That is so for all forms where it has a mark; and for the words of commands where it holds JSON, for in it the
+        escapes are no quotes of theirs.
+        """
         view = searchable(text)
         lower = view.lower()
         # Most texts hold no literal, and cost only this.
@@ -364,9 +368,8 @@ class SecretTable:
             likely.update(self._named, self._named_above if opens else ())
         # All in the text as it is, for a mark in a user's place would hide the password beside it. But what nothing
         # says to be harmless is searched for when all else is marked.
-        cuts, taken, within = list[Cut](), bytearray(len(view)), bytearray(len(view))
-        for begin, end in _in_view(text, escapes):
-            within[begin:end] = b"\1" * (end - begin)
+        cuts, taken = list[Cut](), bytearray(len(view))
+        place = _places_behind(_escaped_signs(text))
         for found in self._marks.finditer(view) if MARK[:-1] in view else ():
             taken[slice(*found.span())] = _KNOWN * len(found[0])
         is_marked = False
@@ -379,7 +382,7 @@ class SecretTable:
                 begin, end, mark, _ = cut
                 if form.decode and not self._holds_secret(_decoded(view[begin:end], form.decode)):
                     continue
-                if within[begin]:
+                if read[place(begin)] in ((_MARKED + _JSON) if form.form == _COMMAND_LINE else _MARKED):
                     continue
                 if _TAKEN not in (free := taken[begin:end]) and free.strip(_KNOWN):
                     cuts.append(cut)
@@ -388,9 +391,9 @@ class SecretTable:
                 is_marked |= not is_last
                 names = [name for name in names if not any(taken[name.begin : name.end])]
         # What only its sentence or its block makes a secret may be a node's name, which stays in other lines.
-        known = _in_original_text(text, _longest(cut for cut in cuts if cut.goes_on))
-        values.update((text[cut.begin : cut.end].strip(), None) for cut in known)
-        return _in_original_text(text, _longest(cuts))
+        cuts = _placed(cuts, place)
+        values.update((text[cut.begin : cut.end].strip(), None) for cut in _longest(cut for cut in cuts if cut.goes_on))
+        return _longest(cuts)
 
     def _holds_secret(self, text: str) -> bool:
         return self._cut_once(text, {}) != text
@@ -477,42 +480,30 @@ def _is_plain(text: str) -> bool:
     return text.isascii() and "\\" not in text and (text.isprintable() or _ODD.search(text) is None)
 
 
-def _in_original_text(text: str, cuts: list[Cut]) -> list[Cut]:
-    """Return the cuts of a text as it is searched as cuts of the text itself."""
-    return _behind_escapes(cuts, _escaped_signs(text))
-
-
 def _escaped_signs(text: str) -> Iterator[tuple[int, int]]:
     """Yield where each escape of a text begins, and by how much it is longer than what it says."""
     for escape in _ESCAPED_SIGN.finditer(_with_blanks(text)):
         yield escape.start(), len(escape[0]) - len(_unescaped(escape))
 
 
-def _in_view(text: str, spans: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return places of a text as those of the text as it is searched."""
-    places, longer = list[int](), [0]
-    for begin, more in _escaped_signs(text) if spans else ():
-        places.append(begin)
-        longer.append(longer[-1] + more)
-    return [tuple(at - longer[bisect.bisect_left(places, at)] for at in span) for span in spans]
+def _placed(cuts: Iterable[Cut], place: Callable[[int], int]) -> list[Cut]:
+    return [cut._replace(begin=place(cut.begin), end=place(cut.end)) for cut in cuts]
 
 
-def _behind_escapes(cuts: list[Cut], escapes: Iterable[tuple[int, int]]) -> list[Cut]:
-    """Return the cuts of a text without its escapes as cuts of the text with them.
+def _places_behind(escapes: Iterator[tuple[int, int]]) -> Callable[[int], int]:
+    """Return what says where a place of a text without its escapes is in the text with them.
 
     Shape: of each escape, where it begins and by how much it is longer than what it says.
     """
-    if not cuts:
-        return cuts
     places, longer = list[int](), [0]  # of the escapes, and by how much the text is longer behind each
-    for begin, more in escapes:
-        places.append(begin - longer[-1])
-        longer.append(longer[-1] + more)
 
     def place(at: int) -> int:
+        for begin, more in escapes:  # are read at the first call
+            places.append(begin - longer[-1])
+            longer.append(longer[-1] + more)
         return at + longer[bisect.bisect_left(places, at)]
 
-    return [cut._replace(begin=place(cut.begin), end=place(cut.end)) for cut in cuts]
+    return place
 
 
 def _unescaped(found: re.Match[str]) -> str:
@@ -567,12 +558,14 @@ _ESCAPED_SIGN = re.compile(
 # without it as well.
 _JSON_STRING = re.compile(r'(?:(?<=[^\\]")|(?<=\A"))[^"\\\n]*+(?P<escapes>(?:\\[^\n][^"\\\n]*+)++)')
 _JSON_BETWEEN = re.compile(r'\\(?:["ntrbf\\]|u(?!00(?:2[267fF]|3[aAc-eC-E]|40)))')
+_JSON_WITHIN = re.compile(r'[{\[](?:\s|\\[nrt]){0,40}\\"')
 _VARIABLE = re.compile(r'([\w.-]{1,100}+)=[^\s\\]+\\"')  # whose value goes on behind the quote, to the string's end
 _JSON_ESCAPE = re.compile(r'\\(?:\\u0022|["\\/bfnrt]|u[0-9a-fA-F]{4})')
 # The letters of a log from the rarest on: a text without the rarest of a literal does not hold the literal.
 _RARE = "`^~<|{;$\\&*!?%@+#q'z\"(,j=/xkvwybg_hfmup-cld:nsroaite. "
 _OPENS_LIST = re.compile(r"\s?[:=]\s?(?:\\{0,3}\"|map)?\[")
 _BEGINNING = operator.itemgetter(slice(3))
+_JSON, _MARKED = b"\1", b"\2"  # what a string in JSON was found to hold
 _KNOWN, _TAKEN = b"\1", b"\2"  # known by its form, which a longer secret may hold; or by its place
 _ROUNDS = 8  # a text with a secret needs two or three; more where many of one form stand side by side
 _LONG, _LONG_BETWEEN_SIGNS = 24, 12  # characters of a word; of one in base64, which + and / divide
@@ -616,9 +609,9 @@ def read_forms(document: Mapping[str, Any], parts: Mapping[str, str]) -> list[Se
     ]
 
 
-_MACHINE_MADE, _COLUMNS, _SENTENCE = "machine-made", "columns", "sentence"
+_MACHINE_MADE, _COLUMNS, _SENTENCE, _COMMAND_LINE = "machine-made", "columns", "sentence", "command-line"
 _OF_WHAT_IS_SHOWN: Mapping[str, Callable[[str, Sequence[Name]], Iterator[tuple[int, int]]]] = {
-    "command-line": command_values,
+    _COMMAND_LINE: command_values,
     "environment": environment_values,
     _SENTENCE: password_words_after_names,
 }
