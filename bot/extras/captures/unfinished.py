@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 
 from bot.domain.safe_text import listed
 from bot.extras.captures.capture_fold import RollingCapture
@@ -110,7 +111,8 @@ class Unfinished:
         """Yield the holds on record that lasted longer or are over, and of those that are not `least` seconds more.
 
         Before the ring has lost what is on record of one: whoever reads it joins them then. One that no segment shows
-        any more is over, too. Where no sample shows what came after it, that is said.
+        any more is over, too. Where no sample shows what came after it, that is said. It has what each entry had
+        whose place it takes: the cores that are only named there, and the longest one's sketch.
         """
         wholes = list[tuple[SymptomCaught, Sequence[SymptomCaught]]]()
         for held in self.held:
@@ -132,9 +134,11 @@ class Unfinished:
                 continue
             gap = not whole.unfinished and without_samples(self.sampled, ends, ends + HELD_SECONDS)
             unread = "; no sample shows what came after it" if gap else ""
-            too = "".join(known[0].sentence.partition(TOO)[1:])
-            said = f"{whole.sentence.partition(TOO)[0]}{unread}{too}"
-            yield replace(whole, sentence=said, sketch=known[0].sketch)
+            named = (each.sentence.partition(TOO)[2].split(", ") for each in known)
+            cores = dict.fromkeys(filter(None, chain.from_iterable(named)))
+            too = TOO + ", ".join(cores) if cores else ""
+            drawn = max((each for each in known if each.sketch), key=lambda each: each.until - each.at, default=whole)
+            yield replace(whole, sentence=f"{whole.sentence.partition(TOO)[0]}{unread}{too}", sketch=drawn.sketch)
 
     def note_rest(self, rolling: RollingCapture, look: RollingStatus, runs: bool) -> None:
         """Keep since when no segment shows what the cores did, where the recorder has ended (not `runs`)."""

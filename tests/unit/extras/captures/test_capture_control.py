@@ -894,6 +894,26 @@ def test_hold_that_two_programs_read_in_part_is_one_once_a_third_has_read_what_i
     assert [each.sentence[:19] for each in stage.find().found] == ["core held for 359.9"]
 
 
+def test_hold_that_takes_the_place_of_several_has_what_each_of_them_had(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stored(*of: Any) -> str:
+        return f"sketch of {of[-1][:19]}"
+
+    monkeypatch.setattr(RollingWatch, "_store_sketch", stored)
+    ring = Ring(stage)
+    for number, first, cores in ((1, 110, range(7)), (2, 120, (0,)), (3, 240, (0, *range(20, 27)))):
+        lasts = ticks(ring.since + first, ring.since + 120 * number)
+        ring.write(number, *(sampled(core, at) for at in lasts for core in cores))
+    text, ring.way.segments[ring.name(2)] = ring.way.segments[ring.name(2)], "\n"
+    assert [each.core for each in ring.look(1, 3).rolling.found] == [*range(5), 0, *range(20, 24)]
+    ring.way.segments[ring.name(2)] = text
+    whole, *others = ring.look(1, 4).rolling.found
+    assert whole.sentence.startswith("core held for 249.9 s ")
+    assert whole.sentence.endswith(" samples; held in this segment, too: core 5, 6, 24, 25, 26")
+    assert (whole.sketch, len(others)) == ("sketch of core held for 119.9", 8)
+
+
 def is_away(stage: Stage, ring: Ring) -> Iterator[Any]:
     yield through(ring.watch.note_away(stage.find(), "it is gone")).rolling
 
