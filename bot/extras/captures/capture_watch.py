@@ -369,8 +369,9 @@ class RollingWatch:
             try:
                 runs, unread = await self._read_segments(node, rolling, [name], None, name, keep, found)
             except CannotRead as no:
-                mine.done |= {name} & segments.keys()
-                segments[name], mine.failed[name] = one_line(no.sentence, 160), (ended - lasts, ended)
+                if name not in mine.done:  # else another look of this program has read it meanwhile
+                    mine.done |= {name} & segments.keys()
+                    segments[name], mine.failed[name] = one_line(no.sentence, 160), (ended - lasts, ended)
                 continue
             held = joined([*mine.held, *found.finish()])
             mine.sampled += found.sampled

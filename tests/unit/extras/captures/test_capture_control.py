@@ -914,6 +914,20 @@ def test_hold_that_takes_the_place_of_several_has_what_each_of_them_had(
     assert (whole.sketch, len(others)) == ("sketch of core held for 119.9", 8)
 
 
+def test_segment_that_one_of_two_looks_of_a_program_at_once_has_read_is_read(stage: Stage) -> None:
+    ring, once = Ring(stage), iter([1])
+    reads = ring.way.text
+
+    async def text(*of: Any) -> str:
+        for _ in once:  # there is no room for two copies
+            await ring.watch.look_or_give_up(stage.known, ring.rolling)
+            raise CannotRead("no text of the segments came")
+        return await reads(*of)
+
+    cast("Any", ring.way).text = text
+    assert ring.look(1, 1).waits == ()
+
+
 def is_away(stage: Stage, ring: Ring) -> Iterator[Any]:
     yield through(ring.watch.note_away(stage.find(), "it is gone")).rolling
 
