@@ -112,16 +112,19 @@ class RollingWatch:
     ) -> CaptureLookResult:
         """Look once, as `look`; one whose node has not answered since its time is over.
 
+        Whoever has ended one, what this program has seen of it is on record.
         Raises: as `look`; InventoryError where the node is not in the inventory.
         """
+        news = CaptureLookResult(rolling)
         try:
             if not rolling.is_over:
-                return await self.look(known.find(rolling.node), rolling, keep)
+                news = await self.look(known.find(rolling.node), rolling, keep)
         except (InventoryError, Unreachable, CannotRead, CannotTell) as no:
-            rolling = await self.control.end_lost(rolling, no.sentence, "", self._unfinished[rolling.id].unread)
-            if not rolling.is_over:
+            unread = self._unfinished[rolling.id].unread
+            news = CaptureLookResult(await self.control.end_lost(rolling, no.sentence, "", unread))
+            if not news.rolling.is_over:
                 raise
-        return CaptureLookResult(await self._settle(rolling))
+        return replace(news, rolling=await self._settle(news.rolling)) if news.rolling.is_over else news
 
     async def look_for_person(
         self,
@@ -264,7 +267,7 @@ class RollingWatch:
             return CaptureLookResult(rolling, waits=(*mine.unread, "whether it is over: its recorder runs"))
         left = await self.control.remove_ring(node, rolling, whom, look)
         unread = (*mine.unread, *after)
-        return CaptureLookResult(await self._settle(await self.control.record_end(rolling, because, left, unread)))
+        return CaptureLookResult(await self.control.record_end(rolling, because, left, unread))
 
     async def _note_log(self, rolling: RollingCapture, look: RollingStatus) -> None:
         """Record what the kernel's log tells of, with segments that wait; only then it counts as read."""

@@ -950,7 +950,18 @@ def is_ended_by_another(stage: Stage, ring: Ring) -> Iterator[Any]:
     yield stage.find()
 
 
-@pytest.mark.parametrize("how", [is_away, is_stopped, is_shown_by_another, is_ended_by_another])
+def is_ended_by_another_meanwhile(stage: Stage, ring: Ring) -> Iterator[Any]:
+    async def text(*_: Any) -> str:
+        await stage.watch(Failing(stage.access)).stopped(stage.known, stage.find(), "terminal:bob")
+        raise CannotRead("its ring is gone")
+
+    cast("Any", ring.way).text = text
+    yield ring.look(1, 4).rolling
+
+
+@pytest.mark.parametrize(
+    "how", [is_away, is_stopped, is_shown_by_another, is_ended_by_another, is_ended_by_another_meanwhile]
+)
 def test_hold_that_goes_on_is_told_and_on_record_as_far_as_it_was_read(
     stage: Stage, how: Callable[[Stage, Ring], Iterator[Any]]
 ) -> None:
