@@ -247,5 +247,6 @@ def _told_of(rolling: RollingCapture) -> Sequence[SymptomCaught]:
     return (
         *rolling.gaps[:1],
         *(each for each in told if rolling.is_over or not each.waits),
-        *(replace(caught, sentence=says, unread="", sketch="", ends_mono=0.0) for caught in more),
+        # Said once, whatever is the next by then: entries become one.
+        *(SymptomCaught(rolling.id, "more", caught.at, 0.0, says) for caught in more),
     )

@@ -114,6 +114,8 @@ def test_of_much_that_was_caught_the_newest_stands_on_it_below_what_is_unread_an
     *told, more = _told_of(rolling)
     assert tuple(told) == many[:MOST_TOLD]
     assert more.sentence == f"More was caught, which is not told here: zombie capture show {ID}"
+    *_, again = _told_of(replace(rolling, caught=many[1:]))
+    assert (again.symptom, again.at_mono) == (more.symptom, more.at_mono), "said once, whichever is the next"
     assert _told_of(replace(rolling, caught=many[:MOST_TOLD])) == many[:MOST_TOLD]
 
 
