@@ -376,16 +376,16 @@ class RollingWatch:
                     mine.done |= {name} & segments.keys()
                     segments[name], mine.failed[name] = one_line(no.sentence, 160), (ended - lasts, ended)
                 continue
-            held = joined([*mine.held, *found.finish()])
+            mine.held = joined([*mine.held, *found.finish()])
             mine.sampled += found.sampled
             mine.failed.pop(name, None)
             mine.cores_read = max([mine.cores_read, *(ends for _, ends in found.sampled)])
-            mine.held = [each for each in held if each.ends > mine.reached - SEGMENTS * lasts]  # it may go on
-            await self._record_new_holds(rolling, held, found.sampled, runs)
+            await self._record_new_holds(rolling, mine.held, found.sampled, runs)
             segments[name] = unread
             mine.done.add(name)
         for grown in mine.grown(await self.control.find(rolling.id), rolling.request.half_ring_seconds):
             await self.control.record_symptom(grown)
+        mine.held = [each for each in mine.held if each.ends > mine.reached - SEGMENTS * lasts]  # it may go on
 
     async def _record_new_holds(
         self,

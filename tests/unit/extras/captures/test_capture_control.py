@@ -959,8 +959,16 @@ def is_ended_by_another_meanwhile(stage: Stage, ring: Ring) -> Iterator[Any]:
     yield ring.look(1, 4).rolling
 
 
+def is_looked_at_late(stage: Stage, ring: Ring) -> Iterator[Any]:
+    yield ring.look(20, 31).rolling
+
+
 @pytest.mark.parametrize(
-    "how", [is_away, is_stopped, is_shown_by_another, is_ended_by_another, is_ended_by_another_meanwhile]
+    "how",
+    [
+        *(is_away, is_stopped, is_looked_at_late),
+        *(is_shown_by_another, is_ended_by_another, is_ended_by_another_meanwhile),
+    ],
 )
 def test_hold_that_goes_on_is_told_and_on_record_as_far_as_it_was_read(
     stage: Stage, how: Callable[[Stage, Ring], Iterator[Any]]
