@@ -111,7 +111,7 @@ class Unfinished:
         """Yield the holds on record that lasted longer or are over, and of those that are not `least` seconds more.
 
         Before the ring has lost what is on record of one: whoever reads it joins them then. One that no segment shows
-        any more is over, too. Where no sample shows what came after it, that is said. It has what each entry had
+        any more is over, too. Where there is no sample of what came after it, that is said. It has what each entry had
         whose place it takes: the cores that are only named there, and the longest one's sketch.
         """
         wholes = list[tuple[SymptomCaught, Sequence[SymptomCaught]]]()
@@ -133,7 +133,7 @@ class Unfinished:
             if rolling.knows(whole) or (whole.unfinished and grows < least):
                 continue
             gap = not whole.unfinished and without_samples(self.sampled, ends, ends + HELD_SECONDS)
-            unread = "; no sample shows what came after it" if gap else ""
+            unread = "; this program has no sample of what came after it" if gap else ""
             named = (each.sentence.partition(TOO)[2].split(", ") for each in known)
             cores = dict.fromkeys(filter(None, chain.from_iterable(named)))
             too = TOO + ", ".join(cores) if cores else ""

@@ -855,15 +855,15 @@ def test_hold_is_over_once_the_next_segment_was_read_and_does_not_show_it(stage:
     assert (said, stage.kinds().count("SymptomCaught")) == ([True, True, True, False, False], 2)
 
 
-def test_hold_that_no_segment_of_the_ring_shows_any_more_is_over_and_that_no_sample_shows_what_came_next_is_said(
+def test_hold_that_no_segment_of_the_ring_shows_any_more_is_over_and_that_there_is_no_sample_of_what_came_next_is_said(
     stage: Stage,
 ) -> None:
     ring, said = Ring(stage), list[str]()
     ring.write(1, *(sampled(7, ring.since + at) for at in ticks(110, 120)))
     for first, last in ((1, 1), (9, 12), (10, 13)):
         looked = ring.look(first, last, stage.watch(ring.way))
-        said += [line[-37:] for line in words.lines(looked) if "core held" in line]
-    assert [said[0][-17:], *said[1:]] == ["and it may go on.", *["; no sample shows what came after it."] * 2]
+        said += [line[-36:] for line in words.lines(looked) if "core held" in line]
+    assert [said[0][-17:], *said[1:]] == ["and it may go on.", *["has no sample of what came after it."] * 2]
     assert stage.kinds().count("SymptomCaught") == 2
 
 
@@ -880,7 +880,7 @@ def test_hold_before_a_segment_that_cannot_be_read_may_go_on_until_that_is_not_t
     for numbers in ((1 + restarts, 3), (first, 4)):
         said += [line for line in words.lines(ring.look(*numbers, by)) if "core held" in line]
     assert said[0].endswith(" 100 % of samples, and it may go on.")
-    assert said[1].endswith(" 100 % of samples; no sample shows what came after it.")
+    assert said[1].endswith(" 100 % of samples; this program has no sample of what came after it.")
 
 
 def test_hold_that_two_programs_read_in_part_is_one_once_a_third_has_read_what_is_between(stage: Stage) -> None:
