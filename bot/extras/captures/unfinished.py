@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from itertools import chain
 
 from bot.domain.safe_text import listed
 from bot.extras.captures.capture_fold import RollingCapture
@@ -102,9 +101,9 @@ class Unfinished:
 
     def _may_go_on(self, ends: float) -> bool:
         """True where nothing was read of what came after it, and a look may read it yet."""
-        again = (times for name, times in self.failed.items() if name not in self.done)
         return self.cores_read - ends <= NEAR_SECONDS or any(
-            begins < ends + HELD_SECONDS and ends < until for begins, until in again
+            begins < ends + HELD_SECONDS and ends < until and name not in self.done
+            for name, (begins, until) in self.failed.items()
         )
 
     def grown(self, rolling: RollingCapture, least: float = 0.0) -> Iterator[SymptomCaught]:
@@ -118,8 +117,8 @@ class Unfinished:
         for held in self.held:
             known = rolling.holds(held.core, held.begins, held.ends)
             if known and held.seconds >= HELD_SECONDS:
-                begins, ends = min(each.at_mono for each in known), max(each.ends_mono for each in known)
-                held = replace(held, begins=min(held.begins, begins), ends=max(held.ends, ends))
+                begins = min(held.begins, *(each.at_mono for each in known))
+                held = replace(held, begins=begins, ends=max(held.ends, *(each.ends_mono for each in known)))
                 wholes.append((self.core_held(rolling.id, held), known))
         seen = {each for _, known in wholes for each in known}
         wholes += [
@@ -129,16 +128,17 @@ class Unfinished:
         ]
         for whole, known in wholes:
             ends = whole.ends_mono
-            grows = ends - max(each.ends_mono for each in known)
-            if rolling.knows(whole) or (whole.unfinished and grows < least):
+            if rolling.knows(whole) or (whole.unfinished and ends - max(each.ends_mono for each in known) < least):
                 continue
-            gap = not whole.unfinished and without_samples(self.sampled, ends, ends + HELD_SECONDS)
-            unread = "; this program has no sample of what came after it" if gap else ""
-            named = (each.sentence.partition(TOO)[2].split(", ") for each in known)
-            cores = dict.fromkeys(filter(None, chain.from_iterable(named)))
-            too = TOO + ", ".join(cores) if cores else ""
+            said, _, _ = whole.sentence.partition(TOO)
+            if not whole.unfinished and without_samples(self.sampled, ends, ends + HELD_SECONDS):
+                said += "; this program has no sample of what came after it"
+            cores = dict.fromkeys(
+                core for each in known for core in each.sentence.partition(TOO)[2].split(", ") if core
+            )
+            said += TOO + ", ".join(cores) if cores else ""
             drawn = max((each for each in known if each.sketch), key=lambda each: each.until - each.at, default=whole)
-            yield replace(whole, sentence=f"{whole.sentence.partition(TOO)[0]}{unread}{too}", sketch=drawn.sketch)
+            yield replace(whole, sentence=said, sketch=drawn.sketch)
 
     def note_rest(self, rolling: RollingCapture, look: RollingStatus, runs: bool) -> None:
         """Keep since when no segment shows what the cores did, where the recorder has ended (not `runs`)."""
