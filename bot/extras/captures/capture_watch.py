@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import reduce
+from math import inf
 
 from bot.app.factories import incident_id, nonce, now, ssh_scripts, ssh_transport
 from bot.app.version import program_name
@@ -363,7 +364,8 @@ class RollingWatch:
         """Search the newly closed segments for held cores."""
         mine = self._unfinished[rolling.id]
         segments, lasts = mine.segments, 60 * rolling.request.segment_minutes
-        mine.done |= segments.keys() - {name for name, _ in look.closed}  # the ring has lost them
+        oldest = min((ended for _, ended in look.closed), default=inf)
+        mine.done |= {name for name, (_, until) in mine.failed.items() if until < oldest}  # the ring has lost them
         # New ones first, and each failed one once more: perf must not keep a sick node busy all the time.
         for name, ended in sorted(look.closed, key=lambda each: each[0] in segments):
             if name in mine.done:

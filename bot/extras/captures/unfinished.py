@@ -128,10 +128,12 @@ class Unfinished:
         ]
         for whole, known in wholes:
             ends = whole.ends_mono
+            whole = replace(whole, unfinished=whole.unfinished and not rolling.is_over)
             if rolling.knows(whole) or (whole.unfinished and ends - max(each.ends_mono for each in known) < least):
                 continue
             said, _, _ = whole.sentence.partition(TOO)
-            if not whole.unfinished and without_samples(self.sampled, ends, ends + HELD_SECONDS):
+            after = (ends + NEAR_SECONDS, ends + HELD_SECONDS)  # other cores are sampled a moment longer
+            if not whole.unfinished and all(until <= after[0] or begins >= after[1] for begins, until in self.sampled):
                 said += "; this program has no sample of what came after it"
             cores = dict.fromkeys(
                 core for each in known for core in each.sentence.partition(TOO)[2].split(", ") if core

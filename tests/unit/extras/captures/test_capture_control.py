@@ -873,7 +873,9 @@ def test_hold_before_a_segment_that_cannot_be_read_may_go_on_until_that_is_not_t
     stage: Stage, first: int, restarts: bool
 ) -> None:
     ring, said = Ring(stage), list[str]()
-    ring.write(1, *(sampled(7, ring.since + at) for at in ticks(110, 120)))
+    both = ((7, 0.0, "systemd", SAMPLED), (1, 0.05, "python", COMPUTES))  # another core is sampled a moment longer
+    times = [(ring.since + at, each) for at in ticks(110, 120) for each in both]
+    ring.write(1, *(sampled(core, at + later, *of) for at, (core, later, *of) in times))
     ring.write(2, "\n")
     ring.look(1, 1)
     by = stage.watch(ring.way) if restarts else ring.watch
@@ -881,6 +883,33 @@ def test_hold_before_a_segment_that_cannot_be_read_may_go_on_until_that_is_not_t
         said += [line for line in words.lines(ring.look(*numbers, by)) if "core held" in line]
     assert said[0].endswith(" 100 % of samples, and it may go on.")
     assert said[1].endswith(" 100 % of samples; this program has no sample of what came after it.")
+
+
+def test_hold_after_which_nothing_was_read_until_the_end_is_over_then_and_that_is_said(stage: Stage) -> None:
+    ring, said = Ring(stage), list[str]()
+    ring.write(1, *(sampled(7, ring.since + at) for at in ticks(110, 120)))
+    ring.write(2, "\n")
+    ring.look(1, 1)
+    for ends in (False, True):
+        if ends:
+            stage.machine.end()
+        said += [line for line in words.lines(ring.look(1, 2)) if "core held" in line]
+    assert said[0].endswith(" 100 % of samples, and it may go on.")
+    assert said[1].endswith(" 100 % of samples; this program has no sample of what came after it.")
+    assert [each.unfinished for each in stage.find().found] == [False]
+
+
+def test_segment_that_failed_is_tried_again_where_an_older_list_lacks_it(stage: Stage) -> None:
+    ring = Ring(stage)
+    for number in (1, 2, 3):
+        begins = ring.since + 120 * (number - 1)
+        ring.write(number, *(sampled(7, at) for at in ticks(begins, begins + 120)))
+    ring.look(1, 2)
+    ring.way.errors = [CannotRead("no room")]
+    ring.look(1, 3)
+    ring.look(1, 2)
+    looked = ring.look(1, 4)
+    assert (looked.waits, looked.rolling.found[0].sentence[:19]) == ((), "core held for 359.9")
 
 
 def test_hold_that_two_programs_read_in_part_is_one_once_a_third_has_read_what_is_between(stage: Stage) -> None:
