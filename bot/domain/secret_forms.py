@@ -327,7 +327,10 @@ class SecretTable:
             variable = _VARIABLE.match(string[0])
             if _JSON_BETWEEN.search(string[0]) and not (variable and speaks_of_secret(variable[1])):
                 inner = self._found(_JSON_ESCAPE.sub(_out_of_json, string[0]), values, deepest - 1)
-                kind = _MARKED if MARK[:-1] in string[0] else _JSON if _JSON_WITHIN.search(string[0]) else b"\0"
+                # A word of a list may be a script that writes JSON, and the list alone says that it is a command's.
+                in_list = text[max(string.start() - 9, 0) : string.start() - 1].rstrip().endswith(("[", ","))
+                is_json = not in_list and _JSON_WITHIN.search(string[0])
+                kind = _MARKED if MARK[:-1] in string[0] else _JSON if is_json else b"\0"
                 read[slice(*string.span("escapes"))] = kind * len(string["escapes"])
                 found = _JSON_ESCAPE.finditer(string[0])
                 place = _places_behind((each.start(), len(each[0]) - len(_out_of_json(each))) for each in found)
