@@ -305,7 +305,8 @@ class SecretTable:
             for form in self._blocks:
                 is_likely = form.kinds or any(literal in lower for literal in (*form.has, *form.starts))
                 if is_likely and (cuts := form.found(view, names)):
-                    cuts = _placed(cuts, _places_behind(_escaped_signs(whole)))
+                    place = _places_behind(_escaped_signs(whole))
+                    cuts = [cut._replace(begin=place(cut.begin), end=place(cut.end)) for cut in cuts]
                     if values is not None:
                         values.update((whole[cut.begin : cut.end].strip(), None) for cut in cuts if cut.goes_on)
                     kept = _marked_lines(kept, cuts)
@@ -388,13 +389,12 @@ class SecretTable:
                 if read[place(begin)] in ((_MARKED + _JSON) if form.form == _COMMAND_LINE else _MARKED):
                     continue
                 if _TAKEN not in (free := taken[begin:end]) and free.strip(_KNOWN):
-                    cuts.append(cut)
+                    cuts.append(cut._replace(begin=place(begin), end=place(end)))
                     taken[begin:end] = (_TAKEN if mark == MARK else _KNOWN) * (end - begin)
             if len(cuts) > before:
                 is_marked |= not is_last
                 names = [name for name in names if not any(taken[name.begin : name.end])]
         # What only its sentence or its block makes a secret may be a node's name, which stays in other lines.
-        cuts = _placed(cuts, place)
         values.update((text[cut.begin : cut.end].strip(), None) for cut in _longest(cut for cut in cuts if cut.goes_on))
         return _longest(cuts)
 
@@ -487,10 +487,6 @@ def _escaped_signs(text: str) -> Iterator[tuple[int, int]]:
     """Yield where each escape of a text begins, and by how much it is longer than what it says."""
     for escape in _ESCAPED_SIGN.finditer(_with_blanks(text)):
         yield escape.start(), len(escape[0]) - len(_unescaped(escape))
-
-
-def _placed(cuts: Iterable[Cut], place: Callable[[int], int]) -> list[Cut]:
-    return [cut._replace(begin=place(cut.begin), end=place(cut.end)) for cut in cuts]
 
 
 def _places_behind(escapes: Iterator[tuple[int, int]]) -> Callable[[int], int]:
