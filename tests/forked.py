@@ -103,16 +103,12 @@ def _mixed(files: list[list[pytest.Item]]) -> list[list[pytest.Item]]:
 
     The cores are busy then while others wait. Those that wait end sooner: the last of them would be waited for alone.
     """
-    real = [part for tests in files if _has(tests[0], "real") for part in _parts(tests)]
-    real.sort(key=lambda tests: not _has(tests[0], "slow"))
-    others = [tests for tests in files if not _has(tests[0], "real")]
-    queues = [(real, 0.4), (others, 1.0)]
-    placed = [(span * at / len(queue), tests) for queue, span in queues for at, tests in enumerate(queue)]
+    queues: dict[float, list[list[pytest.Item]]] = {0.4: [], 0.6: [], 1.0: []}  # by the share in which all have begun
+    for tests in files:
+        is_real, is_slow = (tests[0].get_closest_marker(mark) is not None for mark in ("real", "slow"))
+        queues[1.0 if not is_real else 0.4 if is_slow else 0.6] += _parts(tests) if is_real else [tests]
+    placed = [(span * at / len(queue), tests) for span, queue in queues.items() for at, tests in enumerate(queue)]
     return [tests for _, tests in sorted(placed, key=lambda each: each[0])]
-
-
-def _has(item: pytest.Item, mark: str) -> bool:
-    return item.get_closest_marker(mark) is not None
 
 
 def _parts(tests: list[pytest.Item]) -> list[list[pytest.Item]]:
