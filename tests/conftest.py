@@ -29,7 +29,7 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 hypothesis.settings.load_profile("any-machine")
 gc.disable()  # until all is collected: nearly everything that is made until then stays
 
-MOST_FORKS = 12  # most of the time is windows and deadlines, in which nobody works
+MOST_FORKS = 8  # most of the time is windows and deadlines, in which nobody works
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,7 +51,7 @@ def _forks(config: pytest.Config) -> int:
         return int(asked)
     marks = str(config.option.markexpr)
     side_by_side = marks == "long" or ("not benchmark" in marks and "not lab" in marks)
-    return min(MOST_FORKS, 6 * (os.cpu_count() or 1)) if side_by_side else 0
+    return min(MOST_FORKS, 4 * (os.cpu_count() or 1)) if side_by_side else 0
 
 
 @pytest.hookimpl(tryfirst=True)

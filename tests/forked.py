@@ -15,6 +15,7 @@ import mmap
 import os
 import signal
 import sys
+import traceback
 from contextlib import suppress
 from multiprocessing import connection
 from typing import Any, NoReturn
@@ -163,7 +164,7 @@ def _run(session: pytest.Session, count: int, files: list[list[pytest.Item]]) ->
 def _become(
     session: pytest.Session, files: list[list[pytest.Item]], queue: int, stop: mmap.mmap, out: connection.Connection
 ) -> NoReturn:
-    status = 1
+    status, stacks = 1, 2
     try:
         config = session.config
         capture: Any = config.pluginmanager.get_plugin("capturemanager")
@@ -180,11 +181,15 @@ def _become(
             _run_files(session, files, queue, stop, stacks)
         faulthandler.dump_traceback_later(HANGS_AFTER, file=stacks, exit=True)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        config.hook.pytest_sessionfinish(session=session, exitstatus=0)  # what fixtures of the session left to be ended
+        session._setupstate.teardown_exact(None)  # what fixtures of the session left to be ended
+        with suppress(FileNotFoundError):  # an old folder of tests, which another fork removes at the same time
+            config.hook.pytest_sessionfinish(session=session, exitstatus=0)
         atexit._run_exitfuncs()
         sender.ended()
         status = 0
     finally:
+        if status:
+            os.write(stacks, traceback.format_exc().encode())
         os._exit(status)
 
 
