@@ -259,7 +259,6 @@ def serve(where: str) -> None:
     importlib.import_module("sqlalchemy.dialects.sqlite")
     secret_forms = importlib.import_module("bot.domain.secret_forms")
     secret_forms.compile_forms()  # a third of a second, half of what a short command takes
-    secret_forms.context()
     gc.collect()
     gc.freeze()  # so that a fork does not copy what lies there
     signal.signal(signal.SIGINT, signal.default_int_handler)
