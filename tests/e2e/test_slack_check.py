@@ -109,7 +109,7 @@ async def test_command_becomes_a_card_that_ends_as_the_verdict_with_its_details_
 ) -> None:
     """The evidence, what would have changed the verdict, as the replayed case says, and a profile that is kept."""
     state = tmp_path / "state"
-    async with serving(slack, fleet, state):
+    async with serving(slack, fleet, state) as bot:
         await slack.say("alice", "oncall-gpu", f"/zombie check {FOUNDING}")
         first = await slack.until(lambda: next(iter(cards(slack)), None), what="the first card")
         assert "reading" in first.text
@@ -132,6 +132,7 @@ async def test_command_becomes_a_card_that_ends_as_the_verdict_with_its_details_
         (fold,) = [block for block in said.blocks if block.get("title", {}).get("text") == WHY]
         (text,) = [child["text"]["text"] for child in fold["child_blocks"]]
         incident = re.findall(r"zombie why ([a-z0-9]+)", text)[-1]
+        await slack.until(lambda: bot.logged("judged"), what="the verdict to be on record, which is shown first")
         told = (await zombie(state, "why", incident, "--json"))["changes"]
         sentences = [line.removeprefix("• ") for line in text.splitlines() if line.startswith("• ")]
         assert sentences == [change["says"] for change in told[: len(sentences)]]
