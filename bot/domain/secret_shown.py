@@ -107,7 +107,7 @@ def _commands(text: str, begin: int, end: int) -> Iterator[list[_Word]]:
 def _program_before(text: str, option: int) -> str:
     """Return what runs with an option, if it is a program whose words are no secrets."""
     words = (
-        _BEFORE_NAME.sub("", word.strip(":\"'([")).lower() for word in text[max(option - 80, 0) : option].split()[-5:]
+        _BEFORE_NAME.sub("", word).strip(":\"'([").lower() for word in text[max(option - 80, 0) : option].split()[-5:]
     )
     return next((word for word in words if word in _table().programs), "")
 
@@ -276,7 +276,8 @@ def _is_random(word: str) -> bool:
     return len(word) >= 8 and "://" not in word and _HAS_DIGIT.search(word) is not None and _is_strange(word)
 
 
-_BEFORE_NAME = re.compile(r".*[/\"']", re.DOTALL)  # where a program is, also {"cmd":"/bin/
+# Where a program is, also {"cmd":"/bin/; behind a quote that is closed there is none.
+_BEFORE_NAME = re.compile(r".*/|.*[\"'](?=[^\"']+\Z)", re.DOTALL)
 _UNKNOWN = "?"  # the program of options that stand in a list
 _HAS_DIGIT = re.compile(r"[a-z]\d|\d[a-z]", re.IGNORECASE)
 _OPENING = ":=：「『“«`\"'"
