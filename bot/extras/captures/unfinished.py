@@ -132,7 +132,7 @@ class Unfinished:
             if rolling.knows(whole) or (whole.unfinished and ends - max(each.ends_mono for each in known) < least):
                 continue
             said, _, _ = whole.sentence.partition(TOO)
-            after = (ends + NEAR_SECONDS, ends + HELD_SECONDS)  # other cores are sampled a moment longer
+            after = (ends + NEAR_SECONDS, ends + NEAR_SECONDS + HELD_SECONDS)  # other cores are sampled a moment longer
             if not whole.unfinished and all(until <= after[0] or begins >= after[1] for begins, until in self.sampled):
                 said += "; this program has no sample of what came after it"
             cores = dict.fromkeys(

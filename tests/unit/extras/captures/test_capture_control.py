@@ -912,6 +912,29 @@ def test_segment_that_failed_is_tried_again_where_an_older_list_lacks_it(stage: 
     assert (looked.waits, looked.rolling.found[0].sentence[:19]) == ((), "core held for 359.9")
 
 
+@pytest.mark.parametrize("later", [-0.004, 0.004])
+def test_oldest_segment_that_failed_is_tried_again_whatever_a_look_takes_its_end_for(
+    stage: Stage, later: float
+) -> None:
+    ring = Ring(stage)
+    ring.write(1, *(sampled(7, ring.since + at) for at in ticks(20, 90)))
+    ring.way.errors = [CannotRead("no text")]
+    ring.look(1, 2)
+    ring.log.more["clock"] = WallClock(later, 0.011, 1.0)
+    looked = ring.look(1, 2)
+    assert [each.sentence[:18] for each in looked.rolling.found] == ["core held for 69.9"]
+
+
+def test_hold_at_the_end_of_a_segment_is_followed_by_what_is_sampled_a_second_later(stage: Stage) -> None:
+    ring = Ring(stage)
+    others = [sampled(1, ring.since + at, "python", COMPUTES) for at in (*ticks(119, 120), *ticks(121, 240))]
+    ring.write(1, *(sampled(7, ring.since + at) for at in ticks(100, 119)), *others[:10])
+    ring.write(2, *others[10:])
+    ring.look(1, 1)
+    (held,) = ring.look(1, 3).rolling.found
+    assert held.sentence.endswith(" for 100 % of samples")
+
+
 def test_hold_that_two_programs_read_in_part_is_one_once_a_third_has_read_what_is_between(stage: Stage) -> None:
     ring = Ring(stage)
     for number in (1, 2, 3):
