@@ -1,6 +1,6 @@
 """Test files shared out among processes that are forked once all is collected (`--forks N`).
 
-Each worker of pytest-xdist collects all eighteen thousand tests for itself, which takes it 15 s of a core. Here one
+Each worker of pytest-xdist collects all fourteen thousand tests for itself, which takes it 15 s of a core. Here one
 process collects, and a fork has everything as it lies. A fork takes the number of the next file from a pipe and sends
 its reports back by another; the process that collected hands them to the reporters, as if it had run the tests itself.
 Tests of real processes, which mostly wait, are taken one by one where nothing of their file is made for all of them.
@@ -164,7 +164,7 @@ def _run(session: pytest.Session, count: int, files: list[list[pytest.Item]]) ->
 def _become(
     session: pytest.Session, files: list[list[pytest.Item]], queue: int, stop: mmap.mmap, out: connection.Connection
 ) -> NoReturn:
-    status, stacks = 1, 2
+    status, stacks = 1, 2  # until nothing is captured any more
     try:
         config = session.config
         capture: Any = config.pluginmanager.get_plugin("capturemanager")

@@ -364,9 +364,9 @@ class RollingWatch:
         """Search the newly closed segments for held cores."""
         mine = self._unfinished[rolling.id]
         segments, lasts = mine.segments, 60 * rolling.request.segment_minutes
-        oldest, names = min((ended for _, ended in look.closed), default=inf), {name for name, _ in look.closed}
+        oldest = min((ended for _, ended in look.closed), default=inf)
         lost = {name for name, (_, until) in mine.failed.items() if until < oldest}
-        mine.done |= lost - names  # no two looks measure a segment's time alike
+        mine.done |= lost - dict(look.closed).keys()  # no two looks measure a segment's time alike
         # New ones first, and each failed one once more: perf must not keep a sick node busy all the time.
         for name, ended in sorted(look.closed, key=lambda each: each[0] in segments):
             if name in mine.done:
