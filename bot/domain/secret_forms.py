@@ -330,7 +330,7 @@ class SecretTable:
                 inner = self._found(_JSON_ESCAPE.sub(_out_of_json, string[0]), values, deepest - 1)
                 # A word of a command may be a script that writes JSON, and only what is around it says that it is one.
                 is_value = text[max(string.start() - 9, 0) : string.start() - 1].rstrip().endswith('":')
-                is_json = is_value and _JSON_WITHIN.search(string[0])
+                is_json = is_value and _JSON_WITHIN.match(string[0])
                 kind = _MARKED if MARK[:-1] in string[0] else _JSON if is_json else b"\0"
                 read[slice(*string.span("escapes"))] = kind * len(string["escapes"])
                 found = _JSON_ESCAPE.finditer(string[0])

@@ -105,11 +105,15 @@ def _commands(text: str, begin: int, end: int) -> Iterator[list[_Word]]:
 
 
 def _program_before(text: str, option: int) -> str:
-    """Return what runs with an option, if it is a program whose words are no secrets."""
-    words = (
-        _BEFORE_NAME.sub("", word).strip(":\"'([").lower() for word in text[max(option - 80, 0) : option].split()[-5:]
-    )
-    return next((word for word in words if word in _table().programs), "")
+    """Return what runs with an option, if it is a program whose words are no secrets.
+
+    Shape: behind a quote it is the word before the option, and none that runs others, which have options of their own.
+    """
+    words = text[max(option - 80, 0) : option].split()[-5:]
+    names = [word.strip(_AROUND_NAME).rpartition("/")[2].lower() for word in words]
+    if words and (quoted := _BEFORE_NAME.sub("", words[-1]).strip(_AROUND_NAME).lower()) not in _table().runners:
+        names.append(quoted)
+    return next((name for name in names if name in _table().programs), "")
 
 
 def _values(words: Sequence[_Word], program: str = "", is_whole: bool = False) -> Iterator[tuple[int, int]]:
@@ -276,8 +280,8 @@ def _is_random(word: str) -> bool:
     return len(word) >= 8 and "://" not in word and _HAS_DIGIT.search(word) is not None and _is_strange(word)
 
 
-# Where a program is, also {"cmd":"/bin/; behind a quote that is closed there is none.
-_BEFORE_NAME = re.compile(r".*/|.*[\"'](?=[^\"']+\Z)", re.DOTALL)
+_AROUND_NAME = ":\"'(["
+_BEFORE_NAME = re.compile(r".*/|.*[\"'](?=[^\"']+\Z)", re.DOTALL)  # behind a quote that is closed there is none
 _UNKNOWN = "?"  # the program of options that stand in a list
 _HAS_DIGIT = re.compile(r"[a-z]\d|\d[a-z]", re.IGNORECASE)
 _OPENING = ":=：「『“«`\"'"
@@ -342,6 +346,7 @@ class _Table(NamedTuple):
     letters: frozenset[str]
     values: frozenset[str]
     programs: frozenset[str]
+    runners: frozenset[str]
     words: frozenset[str]
     bare: frozenset[str]
 
