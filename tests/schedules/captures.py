@@ -84,7 +84,7 @@ class RecordingNode:
         if not (self.is_mute or self.world.chance(self.mute)):
             state = "active" if run is not None else "inactive"
             unit += [f"ActiveState={state}", f"ExecMainStartTimestampMonotonic={since}", "Result=success"]
-        node = ["perf=perf version 6.1", "ring=1", f"room={10**8}"]
+        node = ["perf=perf version 6.1", "ring=1", f"room={10**8}", "list=whole"]
         return parse_status(Outputs(*(printed(*each) for each in (("unit", [*unit, "spent=0"]), ("node", node)))))
 
     def does(self, whom: MachineIdentity, line: str) -> int | None:

@@ -94,7 +94,7 @@ class Recorder:
         wall = now.at.timestamp() - now.uptime
         for name, (_, ended) in self._segments(now.uptime):
             text += f"{name} {_SEGMENT_BYTES} {int(wall + ended)}\n"
-        return f"{text}clock={now.at.timestamp():.6f} {now.uptime:.2f} {now.uptime:.2f}\n"
+        return f"{text}list=whole\nclock={now.at.timestamp():.6f} {now.uptime:.2f} {now.uptime:.2f}\n"
 
 
 def _journal_export(state: State, now: Moment) -> str:

@@ -21,6 +21,7 @@ from bot.extras.captures.events import (
     SymptomCaught,
     capture_event,
 )
+from bot.extras.captures.held_cores import MOST_APART, SECOND
 from bot.extras.captures.recorder_commands import RollingRequest
 
 if TYPE_CHECKING:
@@ -114,10 +115,14 @@ class RollingCapture:
 
     def holds(self, core: int, begins: float, ends: float) -> Sequence[SymptomCaught]:
         """Return what is on record of a core that was held within that time: it is the same, be it longer by now."""
+        apart = MOST_APART / SECOND
         return [
             each
             for each in self.caught
-            if each.core == core and each.ends_mono and each.at_mono <= ends and begins <= each.ends_mono
+            if each.core == core
+            and each.ends_mono
+            and each.at_mono - apart <= ends
+            and begins <= each.ends_mono + apart
         ]
 
     def occupies_slot(self, now: datetime) -> bool:

@@ -211,8 +211,7 @@ class RollingWatch:
         if ours and not rolling.since_usec:
             rolling = await self.control.record_begun(rolling, look.since_usec)
         halted = await self._halt_if_stopped(node, whom) if ours and rolling.stopping is not None else []
-        mine.clock = mine.clock if look.clock.minus_mono is None else look.clock
-        look = replace(look, clock=mine.clock)
+        look = mine.dated(look, whom.uptime, 60 * rolling.request.segment_minutes)
         await self._note_log(rolling, look)
         waits = [*halted, *await self._read_ring(node, rolling, look, ours, keep)]
         if waits and not ours:  # once more: its ring is removed next
@@ -365,8 +364,7 @@ class RollingWatch:
         mine = self._unfinished[rolling.id]
         segments, lasts = mine.segments, 60 * rolling.request.segment_minutes
         oldest = min((ended for _, ended in look.closed), default=inf)
-        lost = {name for name, (_, until) in mine.failed.items() if until < oldest}
-        mine.done |= lost - dict(look.closed).keys()  # no two looks measure a segment's time alike
+        mine.done |= {name for name, (_, until) in mine.failed.items() if until < oldest}
         # New ones first, and each failed one once more: perf must not keep a sick node busy all the time.
         for name, ended in sorted(look.closed, key=lambda each: each[0] in segments):
             if name in mine.done:

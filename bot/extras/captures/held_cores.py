@@ -16,7 +16,7 @@ SECOND = 1_000_000_000
 HELD_SECONDS = 2.0
 LEAST_SECONDS = 0.5
 NEAR_SECONDS = 1.5  # a core released this shortly before a symptom, or a segment's end, counts as held until then
-_MOST_APART = SECOND // 4  # a dozen samples at 49 Hz: a held core may miss ticks with interrupts off
+MOST_APART = SECOND // 4  # a dozen samples at 49 Hz: a held core may miss ticks with interrupts off
 _MOST_OTHERS = 3  # samples of others in a row that do not end a stretch, such as an interrupt or a short thread
 _MOST_CORES = 8192
 _MOST_KEPT = 1000  # the longest stretches, and times with samples, of which a segment has at most 60
@@ -94,9 +94,7 @@ class HeldCoreFinder:
         stretch = self._now.get(who.core)
         is_kernel = not (who.is_swapper and sample.stack.idles) and _in_kernel(sample.lines)
         is_same = stretch is not None and is_kernel and who.pid == stretch.pid
-        if stretch is not None and (
-            at - stretch.ends > _MOST_APART or (stretch.others >= _MOST_OTHERS and not is_same)
-        ):
+        if stretch is not None and (at - stretch.ends > MOST_APART or (stretch.others >= _MOST_OTHERS and not is_same)):
             self._end_stretch(who.core)
             stretch = None
         if stretch is None:
@@ -120,7 +118,7 @@ class HeldCoreFinder:
         stretch = self._now.pop(core, None)
         if stretch is None:
             return
-        is_edge = is_edge or stretch.begins / SECOND - self.sampled[0][0] <= _MOST_APART / SECOND
+        is_edge = is_edge or stretch.begins / SECOND - self.sampled[0][0] <= MOST_APART / SECOND
         if not is_edge and stretch.ends - stretch.begins < LEAST_SECONDS * SECOND:
             return
         samples = stretch.samples - stretch.others
@@ -145,7 +143,7 @@ def joined(stretches: Iterable[HeldStretch]) -> list[HeldStretch]:
     found = dict[tuple[int, int], list[HeldStretch]]()
     for each in sorted(stretches, key=lambda held: held.begins):
         of_same = found.setdefault((each.core, each.pid), [])
-        if of_same and each.begins - of_same[-1].ends <= _MOST_APART / SECOND:
+        if of_same and each.begins - of_same[-1].ends <= MOST_APART / SECOND:
             before = of_same.pop()
             less, more = sorted((before, each), key=lambda held: held.samples)
             times = sum(part.share * part.samples for part in (less, more) if part.function == more.function)

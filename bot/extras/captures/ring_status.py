@@ -35,11 +35,11 @@ _RUNS = ("active", "activating", "reloading", "deactivating")
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A file of the ring: `ended` is the wall-clock second in which it was closed, None while perf writes it."""
+    """A file of the ring: `ended` is the time of day at which it was closed; None while perf writes it, or unknown."""
 
     name: str
     size_bytes: int
-    ended: int | None
+    ended: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +124,16 @@ def status_commands(places: CapturePaths) -> tuple[Command, ...]:
 
 
 def parse_status(outputs: Outputs) -> RollingStatus:
-    """Parse the answers; a missing answer about the node counts as absent.
+    """Parse the answers; a figure that the node did not say counts as absent.
 
-    Raises: CannotRead where systemd did not say how the recorder is: that is never "it does not run".
+    Raises: CannotRead where systemd did not say how the recorder is, which is never "it does not run"; or where the
+    node did not list all segments, which is never "its ring is gone".
     """
     unit, node = Facts(_key_values(outputs.text("unit"))), Facts(_key_values(outputs.text("node")))
     if unit.text("systemctl") == "there" and not unit.text("ActiveState"):
         raise CannotRead("systemd does not say whether the recorder runs", "systemctl status zombie-capture says more.")
+    if node.text("list") != "whole":
+        raise CannotRead("the node did not list all segments of the ring", "Is it short of processes or of memory?")
     systemd = re.match(r"systemd (\d{1,4})", unit.text("version"))
     is_active = unit.text("ActiveState") in _RUNS
     since = unit.text("ExecMainStartTimestampMonotonic")
@@ -175,6 +178,8 @@ def _node_script(places: CapturePaths) -> str:
     memory = "awk '/^(MemTotal|MemAvailable):/ { print $2 }' /proc/meminfo"
     stall = "awk -F'[= ]' '/^full/ { print $3 }' /proc/pressure/memory"
     units = "cpu cpu_core armv8_pmuv3 armv8_pmuv3_0"
+    # A node that is short of processes or of memory may list a part of them, or end its shell meanwhile.
+    listed = '[ -f "$f" ] || continue; stat -c "%n %s %Y" "$f" || [ ! -e "$f" ] || l=cut'
     pmu = f"for u in {units}; do [ -e /sys/bus/event_source/devices/$u ] && echo pmu=yes; done"
     return "; ".join(
         (
@@ -194,7 +199,8 @@ def _node_script(places: CapturePaths) -> str:
             'if in_time "$h"; then echo ring=$(options); else echo ring=1; fi; fi',
             pmu,
             f"echo room=$(df -Pk $(dirname {folder}) | awk 'END {{ print $4 }}')",
-            f'cd {folder} && for f in perf.data*; do [ -f "$f" ] && stat -c "%n %s %Y" "$f"; done',
+            f"cd {folder} && for f in perf.data*; do {listed}; done",
+            'echo "list=${l:-whole}"',
             "read -r b _ </proc/uptime; w=$(date +%s.%N); read -r a _ </proc/uptime; echo clock=$w $b $a",
         )
     )

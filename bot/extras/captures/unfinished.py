@@ -26,9 +26,10 @@ class Unfinished:
     Shape: `log_read` and `cores_read` are until when the log and segments were read, `first_gap` and `log` what of it
     was not; `seen` are symptoms of the last look; `segments` were searched for held cores, each with what was not read
     of it; `done` are segments, and symptoms by their names, that are not tried a third time, and `read` symptoms whose
-    segments were read; `sampled` are the times with samples since `since`, and `failed` all of the time of each segment
-    that could not be read; `held` is who held a core in them, and `rest` what none shows at the end; `clock` is what
-    the node said last, in case that it does not say it; `away` is why no look was possible after that of `looked_at`.
+    segments were read; `ends` is when each segment was closed; `sampled` are the times with samples since `since`, and
+    `failed` all of the time of each segment that could not be read; `held` is who held a core in them, and `rest` what
+    none shows at the end; `clock` is what the node said last, in case that it does not say it; `away` is why no look
+    was possible after that of `looked_at`.
     """
 
     log_read: float | None = None
@@ -39,6 +40,7 @@ class Unfinished:
     segments: dict[str, str] = field(default_factory=dict)
     done: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
+    ends: dict[str, float] = field(default_factory=dict)
     since: float = 0.0
     sampled: list[tuple[float, float]] = field(default_factory=list)
     failed: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -47,6 +49,26 @@ class Unfinished:
     clock: WallClock = WallClock()
     looked_at: datetime | None = None
     away: str = ""
+
+    def dated(self, look: RollingStatus, uptime: float, lasts: float) -> RollingStatus:
+        """Return a look with the time of day that was said last, and with each segment's end as it was first known.
+
+        A clock that is set back moves the ends of older files. One that is still to come is taken to have been as long
+        after the one before it as a segment `lasts`.
+        """
+        self.clock = self.clock if look.clock.minus_mono is None else look.clock
+        offset = self.clock.minus_mono
+        if offset is None:
+            return look
+        for name, end in sorted(replace(look, clock=self.clock).closed, key=lambda each: each[1]):
+            if end > uptime + HELD_SECONDS:
+                end = min(max(self.ends.values(), default=uptime) + lasts, uptime)
+            self.ends.setdefault(name, end)
+        segments = [
+            segment if segment.ended is None else replace(segment, ended=self.ends[segment.name] + offset)
+            for segment in look.segments
+        ]
+        return replace(look, clock=self.clock, segments=tuple(segments))
 
     @property
     def unread(self) -> list[str]:

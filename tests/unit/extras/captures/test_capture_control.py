@@ -38,7 +38,7 @@ from bot.extras.captures.events import CaptureAsked, CaptureStarting, CaptureSto
 from bot.extras.captures.in_report import shown
 from bot.extras.captures.recorder_commands import CapturePaths, RollingRequest, unit_free_line
 from bot.extras.captures.ring_access import MachineIdentity
-from bot.extras.captures.ring_status import LogLine, Segment, parse_status
+from bot.extras.captures.ring_status import LogLine, Segment, parse_status, status_commands
 from bot.extras.captures.serving import CapturePoller
 from bot.extras.captures.settings import CaptureSettings
 from bot.extras.captures.store import CaptureStore
@@ -332,7 +332,9 @@ def lies(node: RecordingNode, unit: str, says: str) -> None:
         "ActiveState=active",
         f"ExecMainStartTimestampMonotonic={since}",
     ]
-    outputs = Outputs(printed("unit", [*of_unit, unit]), printed("node", ["perf=perf version 6.1", "ring=1", says]))
+    outputs = Outputs(
+        printed("unit", [*of_unit, unit]), printed("node", ["perf=perf version 6.1", "ring=1", says, "list=whole"])
+    )
     answers: Any = node
     answers.status = lambda: parse_status(outputs)
 
@@ -354,7 +356,7 @@ def test_figures_that_no_node_has_are_unread_and_keep_nobody_from_being_looked_a
 
 def test_start_of_more_digits_than_a_number_may_have_is_unread() -> None:
     unit = ["systemctl=there", "ActiveState=active", "ExecMainStartTimestampMonotonic=" + "9" * 5000]
-    assert parse_status(Outputs(printed("unit", unit), printed("node", ["ring=1"]))).since_usec == 0
+    assert parse_status(Outputs(printed("unit", unit), printed("node", ["list=whole"]))).since_usec == 0
 
 
 def test_look_that_breaks_is_logged_and_the_others_are_looked_at() -> None:
@@ -624,6 +626,7 @@ def test_seconds_before_a_reset_that_were_not_recorded_are_said(
     if ends[-1] < 0:
         stage.machine.end()
     log.minute(3)
+    stage.world.now += timedelta(minutes=3)
     (reset,) = through(watch.look_or_give_up(stage.known, rolling)).rolling.caught
     assert reset.sentence.partition("; ")[2] == f"in the 30 s before it {NOBODY}{says}"
 
@@ -728,6 +731,7 @@ def test_second_that_no_clock_has_keeps_no_capture_from_its_end(stage: Stage) ->
     log.lines.append(LogLine(at, log.lines[0].says))
     way.segments[log.more["segments"][0].name] = "".join(sampled(7, at + each) for each in ticks(0, 3))
     watch = stage.watch(way)
+    stage.world.now += timedelta(minutes=1)
     assert len(through(watch.look_or_give_up(stage.known, rolling)).rolling.caught) == 3
     assert through(watch.stopped(stage.known, rolling, "terminal:ann")).rolling.is_over
 
@@ -738,10 +742,10 @@ class Ring:
     Shape: in one that was not written some program computes all the time.
     """
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, *around: str) -> None:
         self.stage, self.log, self.way = stage, KernelLog(stage), Failing(stage.access)
         self.since, self.watch = int(stage.machine.uptime), stage.watch(self.way)
-        self.rolling = stage.ask(around=("core-held",))
+        self.rolling = stage.ask(around=around or ("core-held",))
 
     @staticmethod
     def name(number: int) -> str:
@@ -753,15 +757,65 @@ class Ring:
             sampled(1, at, "python", COMPUTES) for at in ticks(begins, begins + 120)
         )
 
-    def look(self, first: int, last: int, watch: RollingWatch | None = None) -> CaptureLookResult:
-        """Look when the ring has these segments."""
+    def look(
+        self, first: int, last: int, watch: RollingWatch | None = None, stepped: tuple[int, float] = (0, 0)
+    ) -> CaptureLookResult:
+        """Look when the ring has these segments; after one the clock was stepped, by that many seconds."""
+        after, step = stepped
         self.log.more["segments"] = tuple(
-            Segment(self.name(number), 10**7, self.since + 120 * number) for number in range(first, last + 1)
+            Segment(self.name(number), 10**7, self.since + 120 * number + (step if number > after else 0))
+            for number in range(first, last + 1)
         )
+        self.stage.world.now += timedelta(seconds=max(0, self.since + 120 * last - self.stage.machine.uptime))
         for number in range(first, last + 1):
             if self.name(number) not in self.way.segments:
                 self.write(number)
         return cast("CaptureLookResult", through((watch or self.watch).look_or_give_up(self.stage.known, self.rolling)))
+
+
+@pytest.mark.parametrize("fails", ["nothing", "once", "at once"])
+def test_ring_of_which_a_node_lists_a_part_is_not_gone(stage: Stage, tmp_path: Path, fails: str) -> None:
+    """A node that is short of processes cannot start `stat` for each file, or its shell ends meanwhile."""
+    stage.ask()
+    stage.machine.end()
+    for number in (1, 2):
+        (tmp_path / Ring.name(number)).write_text("x")
+    node = next(each for each in status_commands(CapturePaths(folder=str(tmp_path))) if each.name == "node")
+    ways = {
+        "nothing": "",
+        "once": 'stat() { stat() { return 1; }; command stat "$@"; }; ',
+        "at once": "cd() { exit 2; }; ",
+    }
+    said = subprocess.run(["sh", "-c", ways[fails] + node.argv[-1]], capture_output=True, text=True, check=False)
+    unit = printed("unit", ["systemctl=there", "ActiveState=inactive"])
+    answers: Any = stage.machine
+    answers.status = lambda: parse_status(Outputs(unit, Completed("ring", "node", 0, said.stdout, said.stderr, 0)))
+    if fails == "nothing":
+        assert [each.name for each in stage.machine.status().segments] == [Ring.name(1), Ring.name(2)]
+        return
+    asked = stage.machine.asked
+    with suppress(CannotRead):
+        stage.seen("capture000")
+    assert (stage.find().is_over, stage.machine.asked) == (False, asked)
+
+
+@pytest.mark.parametrize("step", [0, -300, -7200])
+def test_clock_that_is_set_back_moves_no_segment(stage: Stage, step: int) -> None:
+    """Core 7 is held all the time; a segment that is new at the step fails once, and the card is reset 5 min later."""
+    ring = Ring(stage, "core-held", "nic-reset")
+    for number in range(1, 9):
+        ring.write(number, *(sampled(7, ring.since + at) for at in ticks(120 * (number - 1), 120 * number)))
+    ring.look(1, 3)
+    ring.way.errors = [CannotRead("no text")]
+    ring.log.more["clock"] = WallClock(step, 0.001, 1.0)
+    for last in range(4, 8):
+        ring.look(1, last, stepped=(4, step))
+    ring.log.lines.append(LogLine(ring.since + 790, "ena 0000:00:05.0 eth0: Trigger reset is on"))
+    ring.look(1, 7, stepped=(4, step))
+    lines = words.lines(ring.look(1, 8, stepped=(4, step)))
+    assert [each[2:24] for each in lines if "core held" in each] == ["core held for 959.9 s "]
+    (reset,) = (each for each in lines if each.startswith("* reset"))
+    assert "in the 70.0 s before it core 7 ran kubelet (7)" in reset
 
 
 def test_pause_across_two_segments_is_said_and_one_that_is_unread_is_none(stage: Stage) -> None:
@@ -809,6 +863,7 @@ def test_hold_across_two_segments_is_told_whole_and_each_of_one_core(stage: Stag
         )
         for place, name in enumerate(names)
     }
+    stage.world.now += timedelta(minutes=4)
     for by in (watch, stage.watch(way)):
         caught = through(by.look_or_give_up(stage.known, rolling)).rolling.caught
         assert [each.sentence.partition(" in ")[0] for each in caught] == [
@@ -1157,6 +1212,7 @@ def test_last_segment_that_a_killed_recorder_left_or_a_ring_that_is_gone_is_said
     log.more["segments"] = tuple(
         Segment(f"perf.data{n}", 10**7, None if end is None else since + end) for n, end in enumerate(ends)
     )
+    stage.world.now += timedelta(minutes=2)
     stage.machine.end()
     ended = through(watch.look_or_give_up(stage.known, rolling)).rolling.ended
     assert ended.unread == (f"what the cores did {says}",)
