@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -60,6 +61,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     forks = _forks(session.config)
     if forks < 2 or session.testsfailed or session.config.option.collectonly:
         return None
+    if (program := sys.modules.get("tests.program")) is not None:
+        program.nursery()  # one for all forks; it loads the program while the first tests run
     return forked.run(session, forks)
 
 

@@ -13,6 +13,7 @@ import json
 import os
 import pkgutil
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -22,10 +23,13 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import IO, Any, Self
+
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[1]
 LATE = 120.0  # seconds; also where much else runs on this machine
@@ -169,7 +173,7 @@ class Running:
     async def start(*words: str, cwd: Path = ROOT, env: Mapping[str, str], out: bool = True) -> Running:
         """Start it, with stderr and, where `out`, stdout to be read here; its standard input is empty."""
         asked = {"words": words, "cwd": str(cwd), "env": {"PYTHONPATH": str(ROOT), **env}}
-        address = (await asyncio.to_thread(nursery)).address
+        address = await asyncio.to_thread(lambda: nursery().address)
         ours = [os.pipe() for _ in range(1 + out)]
         null = os.open(os.devnull, os.O_RDWR)
         theirs = [null, ours[1][1] if out else null, ours[0][1]]
@@ -224,26 +228,31 @@ class Running:
 
 
 class Nursery:
-    """The process that has loaded the program, and where it listens; it ends with this one."""
+    """The process that loads the program; it ends with the one that started it, whose forks use it too."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="zombie-program-")
-        self.address = f"{self._folder.name}/socket"
+        self._owner = os.getpid()
+        self._folder = Path(tempfile.mkdtemp(prefix="zombie-program-"))  # a TemporaryDirectory ends with each fork
+        self._where = self._folder / "socket"
         environ = {name: text for name, text in os.environ.items() if not name.startswith(("ZOMBIE_", "SLACK_"))}
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", f"from tests.program import serve; serve({self.address!r})"],
+            [sys.executable, "-P", "-c", f"from tests.program import serve; serve({str(self._where)!r})"],
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
             env={**environ, "PYTHONPATH": str(ROOT)},
             cwd=ROOT,
         )
         atexit.register(self.end)
-        assert self._process.stdout is not None
-        assert self._process.stdout.readline() == b"ready\n"
+
+    @property
+    def address(self) -> str:
+        """Where it listens, once it has loaded the program."""
+        until(self._where.exists, within=timedelta(seconds=LATE), what="the program to be loaded")
+        return str(self._where)
 
     def end(self) -> None:
-        self._process.communicate()  # closes its standard input, which it takes for the end
-        self._folder.cleanup()
+        if self._owner == os.getpid():
+            self._process.communicate()  # closes its standard input, which it takes for the end
+            shutil.rmtree(self._folder)
 
 
 @cache
@@ -268,9 +277,9 @@ def serve(where: str) -> None:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(ends)
     with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(where)
+        listening.bind(f"{where}.new")
         listening.listen(64)
-        os.write(1, b"ready\n")
+        Path(f"{where}.new").rename(where)
         while 0 not in (ready := select.select([0, ended, listening.fileno()], [], [])[0]):
             if ended in ready:
                 os.read(ended, 1024)

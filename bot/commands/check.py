@@ -151,7 +151,6 @@ def _judge_nodes(arguments: argparse.Namespace, what: Check, database: Database 
     from bot.app.many_nodes import PARSED_LATE, cores, worker_count
     from bot.app.shards import run_shared
     from bot.commands import open_record
-    from bot.domain.secret_forms import compile_forms
     from bot.domain.verdict import Status
 
     verdicts: list[Verdict] = []
@@ -165,7 +164,7 @@ def _judge_nodes(arguments: argparse.Namespace, what: Check, database: Database 
     async def check_nodes(ask: Asks[EarlierCounts, EvaluatedNode]) -> None:
         if not several:
             loop = asyncio.get_running_loop()
-            loop.call_later(COMPILES_AFTER, loop.run_in_executor, None, compile_forms)
+            loop.call_later(COMPILES_AFTER, loop.run_in_executor, None, _compile_patterns)
         keep = _verdict_keeper(arguments, len(what.nodes) > 1, verdicts)
         with open_record.counts(arguments.environ) if stream is not None else contextlib.nullcontext() as counts:
             await _check_nodes(what, stream, ask, keep, counts, writes=not arguments.open)
@@ -180,6 +179,15 @@ def _judge_nodes(arguments: argparse.Namespace, what: Check, database: Database 
     finally:
         _record_and_print(arguments, what, verdicts, database, stream)
     return exit_status(verdicts, Status(arguments.fail_on))
+
+
+def _compile_patterns() -> None:
+    """Compile what a verdict needs: where secrets are, and which units are protected."""
+    from bot.domain.protected import is_protected
+    from bot.domain.secret_forms import compile_forms
+
+    compile_forms()
+    is_protected([""])
 
 
 def _evaluator(
