@@ -9,8 +9,9 @@ from bot.chat.clicks import Click
 from bot.chat.people import Person
 from bot.domain.house_events import HOUSE
 from bot.extras.marks.marker import PER_PERSON
-from bot.extras.marks.marks import VerdictMarked
-from tests.slack.acting_team import ALICE, GUEST, ONCALL, TEAM, ActingTeam
+from bot.extras.marks.marks import VerdictMarked, score_of
+from tests.slack.acting_team import ALICE, GROUPED, GUEST, ONCALL, TEAM, ActingTeam
+from tests.slack.memory_chat import MemoryChat
 
 FEEDBACK = "feedback"
 PERSON = Person(ALICE, TEAM)
@@ -101,3 +102,33 @@ async def test_several_nodes_are_marked_one_by_one(team: ActingTeam) -> None:
         await says(team, card, word, node)
     told = [(entry.body["node"], entry.body["right"]) for entry in await team.marks.read()]
     assert sorted(told) == [("node-1", True), ("node-2", False)]
+
+
+async def test_doubt_is_lifted_in_the_chat_by_one_who_may_approve_and_by_nobody_else(
+    chat: MemoryChat, team: ActingTeam
+) -> None:
+    async def in_doubt() -> bool:
+        return score_of(await team.marks.read(), "lockup", GROUPED).in_doubt
+
+    for who in "123":  # they were in the group when they said so
+        mark = VerdictMarked(f"i{who}", "lockup", right=False, groups=tuple(GROUPED.approver_groups))
+        await team.marks.append(mark, f"slack:{TEAM}/U{who}")
+    for person, words, told in (
+        ("bob", "looked-at lockup", "Say `/zombie looked-at CAUSE REASON`."),
+        ("carol", "looked-at lockup a look", "carol is not an approver."),
+        ("bob", "looked-at io-stall a look", "io-stall is not in doubt"),
+    ):
+        await chat.say(person, ONCALL, words)
+        await team.told(person, told)
+        assert await in_doubt()
+    chat.silent = {"group"}
+    await chat.say("bob", ONCALL, "looked-at lockup a look")
+    await team.told("bob", "CannotTell")
+    chat.silent = set()
+    assert await in_doubt()
+    await chat.say("bob", ONCALL, "looked-at lockup the threshold is 5 s now")
+    await team.told("bob", "3 of 3 people who may approve said that lockup was wrong.")
+    assert not await in_doubt()
+    last = (await team.marks.read())[-1]
+    assert (last.by, last.body["reason"]) == (f"slack:{TEAM}/{chat.ids['bob']}", "the threshold is 5 s now")
+    assert [refusal for _, refusal in await team.refusals()] == ["NotAnApprover", "NothingToMark", "CannotTell"]

@@ -1,14 +1,16 @@
-"""Was the verdict right? What closed cards in a chat ask, and what a click on an answer does."""
+"""Was the verdict right? What closed cards in a chat ask, what an answer does, and who looked at a cause in doubt."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
 from bot.chat.clicks import UNKNOWN_BUTTON, Click
 from bot.chat.context import ChatContext
 from bot.chat.dialog import Intent
 from bot.chat.document import TEXT, Button, ButtonRow, Dialog, Paragraph, clipped
 from bot.chat.people import Person
+from bot.chat.requests import ExtraQuestion, HelpRequest, Request
 from bot.domain.errors import NothingProposed
 from bot.extras.marks.marker import BACK, RIGHT, WRONG, VerdictMarker, can_be_marked, reply_words
 from bot.extras.marks.marker import verdict_to_mark as verdict_of
@@ -18,12 +20,17 @@ from bot.view.context import ClosingQuestion
 from bot.view.words import diagnosis
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bot.app.bot import Bot
 
 FEEDBACK = "feedback"
 SAID = RIGHT, WRONG, BACK
 _ACTIONS = frozenset((FEEDBACK, *(f"{FEEDBACK}-{word}" for word in SAID)))  # alone on cards of an earlier version
 _ASKS, _HINT = "What was it?", "A cause, “none”, or in your own words"
+LOOKED_AT = "looked-at"
+_HELP = "/zombie looked-at CAUSE REASON — lift the doubt about a cause; its plans are offered again"
+_UNFINISHED = "Which cause, and what was found? It goes on record. Say `/zombie looked-at CAUSE REASON`."
 QUESTION = ClosingQuestion(FEEDBACK, (RIGHT, "Verdict right"), (WRONG, "Verdict wrong"), can_be_marked)
 
 
@@ -38,13 +45,28 @@ def chat(bot: Bot, context: ChatContext) -> MarkClicks:
 
 
 class MarkClicks(Chat):
-    """Takes clicks on the answers; *wrong* opens a dialog that asks what it was instead."""
+    """Takes clicks on the answers; *wrong* opens a dialog that asks what it was instead. Takes `looked-at`, too."""
 
     family = FEEDBACK
+    verbs: ClassVar[Mapping[str, str]] = {LOOKED_AT: _HELP}
 
     def __init__(self, context: ChatContext, marker: VerdictMarker) -> None:
         self._context = context
         self._marker = marker
+
+    def typed(self, verb: str, words: list[str]) -> Request | None:
+        """Return what is asked for after its verb; None for anything else."""
+        if verb not in self.verbs:
+            return None
+        if len(words) < 2:
+            return HelpRequest(_UNFINISHED)
+        cause, reason = words[0].lower(), " ".join(words[1:])
+        return ExtraQuestion(verb, partial(self._record_review, cause, reason), cause)
+
+    async def _record_review(self, cause: str, reason: str, person: Person) -> str:
+        """Record that one who may approve looked at a cause in doubt. Raises: Refused, LedgerError."""
+        approval = await self._context.people.approval(person, self._context.policy, reason)
+        return await self._marker.record_cause_review(cause, approval)
 
     def is_about(self, action: str, value: str) -> bool:
         """True for an answer, also one of the buttons' older form."""

@@ -29,6 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.app.policy_settings import policy_as_written
     from bot.commands import open_record
     from bot.commands.terminal_login import terminal_user
+    from bot.domain.policy import Approval
     from bot.extras.marks.marker import VerdictMarker
     from bot.extras.marks.store import MarkStore
 
@@ -38,9 +39,6 @@ def run(arguments: argparse.Namespace) -> int:
     policy = policy_as_written(options.settings(arguments))
     with open_record.stores(arguments.environ) as stores:
         marker = VerdictMarker(policy, MarkStore(stores.database), now)
-        was = asyncio.run(
-            marker.record_cause_review(arguments.cause, arguments.reason, by, by.removeprefix("terminal:"))
-        )
-    said = f"{was.against} of {was.voices} people who may approve said that {was.cause} was wrong."
-    print(f"{said} Counting starts again; its plans are offered again.")
+        approval = Approval(by, arguments.reason, os_user=by.removeprefix("terminal:"))
+        print(asyncio.run(marker.record_cause_review(arguments.cause, approval)))
     return 0

@@ -96,12 +96,12 @@ class VerdictMarker:
         score = score_of(await self.marks.read(), event.cause, self.policy)
         return MarkResult(event, is_new, score, bool(self.policy.counted(by)))
 
-    async def record_cause_review(self, cause: str, reason: str, by: str, os_user: str = "") -> Score:
-        """Record that a person looked at a cause in doubt, and return the score that this resets.
+    async def record_cause_review(self, cause: str, approval: Approval) -> str:
+        """Record that a person looked at a cause in doubt, and return the answer.
 
         Raises: NotAnApprover for who may not approve; NothingToMark where it is not in doubt; LedgerError.
         """
-        check_may_approve(self.policy, Approval(by, reason, os_user=os_user))
+        check_may_approve(self.policy, approval)
         score = score_of(await self.marks.read(), cause, self.policy)
         if not score.in_doubt:
             words = f"{score.against} wrong among {score.voices} since the last look; it takes {score.needed}"
@@ -109,8 +109,10 @@ class VerdictMarker:
                 f"{one_line(cause, 60)} is not in doubt: the latest words of people who may approve are {words}.",
                 "zombie playbooks stats",
             )
-        await self.marks.append(CauseLookedAt(cause, one_line(reason.strip(), 500), os_user), by)
-        return score
+        event = CauseLookedAt(cause, one_line(approval.reason.strip(), 500), approval.os_user)
+        await self.marks.append(event, approval.by)
+        said = f"{score.against} of {score.voices} people who may approve said that {cause} was wrong."
+        return f"{said} Counting starts again; its plans are offered again."
 
     def _check_rate_limit(self, marks: tuple[Entry, ...], by: str) -> None:
         """Count by the record, so that it holds in all programs and after a restart. Raises: TooManyRequests."""

@@ -121,8 +121,8 @@ class Score:
             return ""
         return (
             f"{self.cause} was wrong by the latest word of {self.against} of {self.voices} people who may approve: "
-            f"it offers nothing until one who may approve has looked at it "
-            f"(zombie playbooks looked-at {self.cause} --reason TEXT)."
+            f"it offers nothing until one who may approve has looked at it (/zombie looked-at {self.cause} REASON, "
+            f"or zombie playbooks looked-at {self.cause} --reason TEXT)."
         )
 
 
@@ -171,7 +171,8 @@ def scores(entries: Sequence[Entry], policy: Policy = _NOBODY) -> tuple[Score, .
 
 def score_of(entries: Sequence[Entry], cause: str, policy: Policy = _NOBODY) -> Score:
     """Return the score of a cause."""
-    return next((score for score in scores(entries, policy) if score.cause == cause), Score(cause))
+    unmarked = _cause_score(cause, (), None, policy)
+    return next((score for score in scores(entries, policy) if score.cause == cause), unmarked)
 
 
 def redundant_with(entries: Sequence[Entry], event: VerdictMarked, by: str) -> Entry | None:
