@@ -21,7 +21,7 @@ from bot.extras.captures.events import (
     SymptomCaught,
     capture_event,
 )
-from bot.extras.captures.held_cores import MOST_APART, SECOND
+from bot.extras.captures.held_cores import MOST_APART, SECOND, HeldStretch
 from bot.extras.captures.recorder_commands import RollingRequest
 
 if TYPE_CHECKING:
@@ -113,16 +113,16 @@ class RollingCapture:
         kept.insert([*is_less, True].index(True), symptom)
         return replace(self, caught=tuple(kept))
 
-    def holds(self, core: int, begins: float, ends: float) -> Sequence[SymptomCaught]:
-        """Return what is on record of a core that was held within that time: it is the same, be it longer by now."""
+    def holds(self, held: HeldStretch) -> Sequence[SymptomCaught]:
+        """Return what is on record of a hold, be it longer by now: as where they are joined, by the same process."""
         apart = MOST_APART / SECOND
         return [
             each
             for each in self.caught
-            if each.core == core
-            and each.ends_mono
-            and each.at_mono - apart <= ends
-            and begins <= each.ends_mono + apart
+            if each.core == held.core
+            and held.is_named_in(each.sentence)
+            and each.at_mono - apart <= held.ends
+            and held.begins <= each.ends_mono + apart
         ]
 
     def occupies_slot(self, now: datetime) -> bool:

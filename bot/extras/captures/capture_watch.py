@@ -402,7 +402,7 @@ class RollingWatch:
             for each in held
             if each.seconds >= HELD_SECONDS
             and any(each.begins <= to and each.ends >= at for at, to in sampled)
-            and not record.holds(each.core, each.begins, each.ends)
+            and not record.holds(each)
         ]
         cores = sorted({event.core for event in new[_MOST_HELD:]})
         more = f"{TOO}{listed([*map(str, cores)], _MOST_NAMED_CORES)}" if cores else ""

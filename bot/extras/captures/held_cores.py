@@ -56,6 +56,10 @@ class HeldStretch:
         who = f"{redacted_line(self.process, 40)} ({self.pid}) in {redacted_line(self.function, 100)}"
         return f"core {self.core} ran {who} for {100 * self.share:.0f} % of samples"
 
+    def is_named_in(self, sentence: str) -> bool:
+        """True where `says` of the same process is part of it, which may have another name and function by then."""
+        return f" ({self.pid}) in " in sentence
+
 
 @dataclass(slots=True)
 class _Stretch:

@@ -137,7 +137,7 @@ class Unfinished:
         """
         wholes = list[tuple[SymptomCaught, Sequence[SymptomCaught]]]()
         for held in self.held:
-            known = rolling.holds(held.core, held.begins, held.ends)
+            known = rolling.holds(held)
             if known and held.seconds >= HELD_SECONDS:
                 begins = min(held.begins, *(each.at_mono for each in known))
                 held = replace(held, begins=begins, ends=max(held.ends, *(each.ends_mono for each in known)))

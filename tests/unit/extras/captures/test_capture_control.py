@@ -990,6 +990,38 @@ def test_hold_at_the_end_of_a_segment_is_followed_by_what_is_sampled_a_second_la
     assert held.sentence.endswith(" for 100 % of samples")
 
 
+@pytest.mark.parametrize("ends", [(70, 73), (43, 73), (119.95, 126)], ids=["", "longer", "next segment"])
+def test_two_processes_that_hold_a_core_one_after_the_other_are_two_holds(
+    stage: Stage, ends: tuple[float, float]
+) -> None:
+    ring = Ring(stage)
+    times = {"kubelet": (40.0, ends[0]), "node_exporter": (ends[0] + 0.1, ends[1])}
+    held = [
+        (ring.since + at, 7, name, SAMPLED)
+        for name, (begins, until) in times.items()
+        for at in (*(begins + each / 5 for each in ticks(0, 5 * (until - begins))), until)
+    ]
+    idle = [(ring.since + at, 1, "python", COMPUTES) for at in ticks(0, 240)]
+    for number in (1, 2):
+        texts = [
+            sampled(core, at, *of) for at, core, *of in sorted(held + idle) if (at >= ring.since + 120) == (number > 1)
+        ]
+        ring.write(number, *texts)
+    for by in (ring.watch, stage.watch(ring.way)):  # whose entries stay where another program reads them
+        found = sorted(ring.look(1, 2, by).rolling.found, key=lambda each: each.at)
+        assert [each.sentence.partition("core 7 ran ")[2].split()[0] for each in found] == [*times]
+        assert [each.ends_mono - ring.since for each in found] == pytest.approx([*ends], abs=0.01)
+
+
+def test_hold_whose_second_half_another_program_reads_alone_is_one(stage: Stage) -> None:
+    ring = Ring(stage)
+    for number in (1, 2):
+        ring.write(number, *(sampled(7, ring.since + at) for at in ticks(120 * (number - 1), 120 * number)))
+    ring.look(1, 1)
+    found = ring.look(2, 2, stage.watch(ring.way)).shown.found
+    assert [each.sentence[:19] for each in found] == ["core held for 239.9"]
+
+
 def test_hold_that_two_programs_read_in_part_is_one_once_a_third_has_read_what_is_between(stage: Stage) -> None:
     ring = Ring(stage)
     for number in (1, 2, 3):
