@@ -204,13 +204,16 @@ class RollingWatch:
             because = "the node rebooted, and what was recorded before it is lost"
             return await self._close_ended(node, rolling, because, AFTER_LAST_LOOK)
         mine = self._unfinished[rolling.id]
-        mine.looked_at, mine.away = self.control.now(), ""
         ours = is_recorder_of(rolling, whom, look)
         if not ours and not rolling.since_usec and not is_start_settled(rolling.started, whom):
             return CaptureLookResult(rolling, waits=("whether its recorder has started: the command may still arrive",))
         if ours and not rolling.since_usec:
             rolling = await self.control.record_begun(rolling, look.since_usec)
         halted = await self._halt_if_stopped(node, whom) if ours and rolling.stopping is not None else []
+        if not look.is_whole:  # which is never "its ring is gone"
+            try_next = "Is it short of processes or of memory? Whether the capture still runs: zombie capture list"
+            raise CannotRead("the node did not list all segments of the ring", try_next)
+        mine.looked_at, mine.away = self.control.now(), ""
         look = mine.dated(look, whom.uptime, 60 * rolling.request.segment_minutes)
         await self._note_log(rolling, look)
         waits = [*halted, *await self._read_ring(node, rolling, look, ours, keep)]

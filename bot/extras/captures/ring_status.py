@@ -55,7 +55,7 @@ class RollingStatus:
     """What the node said; `log_unread` is why its kernel log is not known, empty where it was read.
 
     Shape: `systemd` is its version, 0 without systemd; `since_usec` is the main process's start, by CLOCK_MONOTONIC,
-    0 where no unit runs; `keeps_ring`: perf supports it.
+    0 where no unit runs; `keeps_ring`: perf supports it; `is_whole`: the node listed all `segments`, be it none.
     """
 
     facts: Facts
@@ -66,6 +66,7 @@ class RollingStatus:
     spent_seconds: float = 0.0
     keeps_ring: bool = False
     segments: tuple[Segment, ...] = ()
+    is_whole: bool = True
     room_kib: int | None = None
     clock: WallClock = WallClock()
     kernel_log: ClockOffset | None = None
@@ -126,14 +127,11 @@ def status_commands(places: CapturePaths) -> tuple[Command, ...]:
 def parse_status(outputs: Outputs) -> RollingStatus:
     """Parse the answers; a figure that the node did not say counts as absent.
 
-    Raises: CannotRead where systemd did not say how the recorder is, which is never "it does not run"; or where the
-    node did not list all segments, which is never "its ring is gone".
+    Raises: CannotRead where systemd did not say how the recorder is: that is never "it does not run".
     """
     unit, node = Facts(_key_values(outputs.text("unit"))), Facts(_key_values(outputs.text("node")))
     if unit.text("systemctl") == "there" and not unit.text("ActiveState"):
         raise CannotRead("systemd does not say whether the recorder runs", "systemctl status zombie-capture says more.")
-    if node.text("list") != "whole":
-        raise CannotRead("the node did not list all segments of the ring", "Is it short of processes or of memory?")
     systemd = re.match(r"systemd (\d{1,4})", unit.text("version"))
     is_active = unit.text("ActiveState") in _RUNS
     since = unit.text("ExecMainStartTimestampMonotonic")
@@ -150,6 +148,7 @@ def parse_status(outputs: Outputs) -> RollingStatus:
         spent_seconds=unit.number("spent") or 0.0,
         keeps_ring=(node.text("ring") or "0") != "0",
         segments=tuple(sorted(segments, key=lambda segment: (segment.ended is None, segment.ended or 0, segment.name))),
+        is_whole=node.text("list") == "whole",
         room_kib=None if room is None else int(room),
         clock=node.wall_clock,
         kernel_log=clock_offset(pairs, node.wall_clock.mono),
@@ -199,7 +198,7 @@ def _node_script(places: CapturePaths) -> str:
             'if in_time "$h"; then echo ring=$(options); else echo ring=1; fi; fi',
             pmu,
             f"echo room=$(df -Pk $(dirname {folder}) | awk 'END {{ print $4 }}')",
-            f"cd {folder} && for f in perf.data*; do {listed}; done",
+            f"cd {folder} && for f in perf.data*; do {listed}; done || [ ! -e {folder} ] || l=cut",
             'echo "list=${l:-whole}"',
             "read -r b _ </proc/uptime; w=$(date +%s.%N); read -r a _ </proc/uptime; echo clock=$w $b $a",
         )

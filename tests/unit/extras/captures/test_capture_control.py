@@ -773,7 +773,7 @@ class Ring:
         return cast("CaptureLookResult", through((watch or self.watch).look_or_give_up(self.stage.known, self.rolling)))
 
 
-@pytest.mark.parametrize("fails", ["nothing", "once", "at once"])
+@pytest.mark.parametrize("fails", ["nothing", "once", "at once", "to enter"])
 def test_ring_of_which_a_node_lists_a_part_is_not_gone(stage: Stage, tmp_path: Path, fails: str) -> None:
     """A node that is short of processes cannot start `stat` for each file, or its shell ends meanwhile."""
     stage.ask()
@@ -785,6 +785,7 @@ def test_ring_of_which_a_node_lists_a_part_is_not_gone(stage: Stage, tmp_path: P
         "nothing": "",
         "once": 'stat() { stat() { return 1; }; command stat "$@"; }; ',
         "at once": "cd() { exit 2; }; ",
+        "to enter": "cd() { return 2; }; ",
     }
     said = subprocess.run(["sh", "-c", ways[fails] + node.argv[-1]], capture_output=True, text=True, check=False)
     unit = printed("unit", ["systemctl=there", "ActiveState=inactive"])
@@ -797,6 +798,24 @@ def test_ring_of_which_a_node_lists_a_part_is_not_gone(stage: Stage, tmp_path: P
     with suppress(CannotRead):
         stage.seen("capture000")
     assert (stage.find().is_over, stage.machine.asked) == (False, asked)
+    for each in (*tmp_path.iterdir(), tmp_path):
+        each.unlink() if each.is_file() else each.rmdir()
+    said = subprocess.run(["sh", "-c", node.argv[-1]], capture_output=True, text=True, check=False)
+    assert stage.machine.status().is_whole, "of none, where its folder is gone"
+
+
+@pytest.mark.parametrize("dies", [False, True], ids=["", "its program dies"])
+def test_recorder_on_a_node_that_lists_a_part_of_its_ring_is_started_and_stopped(stage: Stage, dies: bool) -> None:
+    status, answers = stage.machine.status, cast("Any", stage.machine)
+    answers.status = lambda: replace(status(), is_whole=False)
+    assert stage.ask().state is RollingState.RUNNING
+    if dies:
+        stage.store.append.now(lambda _: (CaptureStopping("capture000"),), "terminal:bob")
+    with pytest.raises(CannotRead, match="list all segments"):
+        stage.seen() if dies else stage.stopped()
+    assert (stage.machine.run, stage.find().state) == (None, RollingState.STOPPING)
+    answers.status = status
+    assert stage.seen().ended.left == ""
 
 
 @pytest.mark.parametrize("step", [0, -300, -7200])
