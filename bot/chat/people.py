@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -58,6 +58,11 @@ class People(Protocol):
     chat: str  # the kind of its people
     word: str  # the chat's name
     groups: Sequence[str] = ()  # the policy's approver groups of this chat, named as in the record
+
+    @property
+    def group_members(self) -> Mapping[str, Collection[str]]:
+        """Who was in each approver group when it was last asked for, as the record names them; empty if not told."""
+        return {}
 
     @property
     @abstractmethod

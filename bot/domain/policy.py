@@ -87,12 +87,18 @@ class Policy:
         """True when somebody could approve."""
         return bool(self.approvers or self.approver_groups)
 
-    @property
-    def most_approvers(self) -> int | None:
-        """How many people could approve, each counted once under all names; None if a group decides."""
-        if self.approver_groups:
+    def most_approvers(self, members: Mapping[str, Collection[str]]) -> int | None:
+        """Return how many people could approve, each counted once under all names; None if a group may name more.
+
+        Example:
+        >>> policy = Policy(approvers=frozenset({"chat:U1"}), approver_groups=frozenset({"chat:S1"}))
+        >>> policy.most_approvers({"chat:S1": ["chat:U1", "chat:U2"]}), policy.most_approvers({})
+        (2, None)
+        """
+        if not self.approver_groups <= members.keys():
             return None
-        return len({self.same_person.get(who, who) for who in self.approvers})
+        named = self.approvers.union(*(members[group] for group in self.approver_groups))
+        return len({self.same_person.get(who, who) for who in named})
 
     def person(self, who: str) -> str:
         """Return the name that a person counts under, whichever of their names the ledger has.

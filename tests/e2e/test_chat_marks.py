@@ -48,7 +48,7 @@ async def test_what_is_said_of_a_closed_card_stands_on_record(team: ActingTeam) 
     await team.told("alice", f"zombie playbooks keep {incident} --dir DIR --expect io-stall")
     assert await marks(team) == [(ALICE, False)]
     body = (await team.marks.read())[0].body
-    assert (body["incident"], body["node"], body["was"]) == (incident, "node-1", "io-stall")
+    assert (body["incident"], body["node"], body["was"], body["approvers"]) == (incident, "node-1", "io-stall", 2)
     assert body["cause"] == (await team.find(incident)).summary.cause
 
 

@@ -231,6 +231,7 @@ MARK_EVENTS: tuple[OwnEvent, ...] = (
         ("slack:S012ONCALL",),
         was="the disk was full",
         taken_back=True,
+        approvers=2,
     ),
     CauseLookedAt("leaked-memory-cgroups", "the threshold was too low; it is 5,000 now", "ann"),
 )

@@ -161,6 +161,10 @@ class MemoryChat(Posted, ChatConnection, ChatService, People):
             return Membership(frozenset(), (f"Memory does not say who is in the group {self.group}.",))
         return Membership(frozenset({self.group} if user in self.members else ()))
 
+    @property
+    def group_members(self) -> Mapping[str, Collection[str]]:
+        return {self.group: [f"{self.chat}:{user}" for user in self.members]}
+
     async def named(self, words: str) -> str:
         for name, user in self.ids.items():
             words = words.replace(f"{self.chat}:{TEAM}/{user}", name).replace(f"{TEAM}/{user}", name)

@@ -99,10 +99,18 @@ class MarkClicks(Chat):
 
     async def _record_mark(self, intent: Intent, person: Person, request: str = "", was: str = "") -> None:
         incident = await self._context.find(next(iter(intent.plans)))
-        groups = (await self._context.people.membership(person.user)).groups
+        people = self._context.people
+        groups = (await people.membership(person.user)).groups
         word = intent.action.rpartition("-")[2]
         marked = await self._marker.mark(
-            incident, word == RIGHT, person.by, request=request, groups=groups, was=was, taken_back=word == BACK
+            incident,
+            word == RIGHT,
+            person.by,
+            request=request,
+            groups=groups,
+            approvers=self._context.policy.most_approvers(people.group_members) or 0,
+            was=was,
+            taken_back=word == BACK,
         )
         back = Button("Take it back", f"{FEEDBACK}-{BACK}", f"{BACK}-{incident.id}")
         below = () if word == BACK else (ButtonRow((back,)),)

@@ -67,13 +67,15 @@ class VerdictMarker:
         request: str = "",
         os_user: str = "",
         groups: Collection[str] = (),
+        approvers: int = 0,
         was: str = "",
         taken_back: bool = False,
     ) -> MarkResult:
         """Record whether the verdict of a closed incident was right, and what it `was` if not; or take that back.
 
         Shape: a person has one mark for each incident: the later mark replaces the earlier. A repeated `request` and a
-        repeated mark add nothing. `groups` are those that the person is in now.
+        repeated mark add nothing. `groups` are those that the person is in now; `approvers` is how many
+        people could approve now, 0 where that is not known.
         Raises: NothingToMark while it is not closed, or has no verdict; TooManyRequests; LedgerError.
         """
         verdict = verdict_to_mark(incident)
@@ -88,6 +90,7 @@ class VerdictMarker:
             tuple(sorted(self.policy.approver_groups.intersection(groups))),
             one_line(was.strip(), WAS),
             taken_back,
+            approvers,
         )
         before = await self.marks.read()
         self._check_rate_limit(before, by)

@@ -28,7 +28,8 @@ class VerdictMarked(OwnEvent):
     Shape: `cause` is the verdict's, or its status if it has no cause. `case` is the content hash of what the node said,
     if that is kept. `request` is the request's id, so that a repeated delivery adds nothing; `os_user` is the login
     that typed the command. `groups` are the person's groups at that moment that may approve. `was` is what it was
-    instead, in their words. One that is `taken_back` says nothing any more.
+    instead, in their words. One that is `taken_back` says nothing any more. `approvers` is how many people could
+    approve then, 0 where a group decides whose members are not known.
     """
 
     incident: str
@@ -41,6 +42,7 @@ class VerdictMarked(OwnEvent):
     groups: tuple[str, ...] = ()
     was: str = ""
     taken_back: bool = False
+    approvers: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class VerdictMark:
     """A person's present mark on a verdict.
 
     Shape: `seq` is the number of its entry. `person` is the one name that they count under; `may_approve` says whether
-    they may approve by the policy.
+    they may approve by the policy, and `approvers` how many could then, 0 where that is not known.
     """
 
     incident: str
@@ -72,6 +74,7 @@ class VerdictMark:
     case: str = ""
     person: str = ""
     may_approve: bool = False
+    approvers: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,16 @@ def marks_of(entries: Iterable[Entry], policy: Policy = _NOBODY) -> tuple[Verdic
                 continue
             may = policy.may_approve(entry.by, event.groups)
             found[key] = VerdictMark(
-                event.incident, event.cause, event.right, entry.by, entry.at, entry.seq, event.case, person, may
+                event.incident,
+                event.cause,
+                event.right,
+                entry.by,
+                entry.at,
+                entry.seq,
+                event.case,
+                person,
+                may,
+                event.approvers,
             )
     return tuple(found.values())
 
@@ -178,7 +190,7 @@ def score_of(entries: Sequence[Entry], cause: str, policy: Policy = _NOBODY) -> 
 def redundant_with(entries: Sequence[Entry], event: VerdictMarked, by: str) -> Entry | None:
     """Return the earlier entry that makes a mark redundant: of the same request, or the same mark of the same person.
 
-    Shape: one who is in other groups now may count now, so the same mark says something new. A request that is
+    Shape: where who may approve has changed, the same mark says something new. A request that is
     delivered again adds nothing, whatever the person marked in between.
     """
     last: Entry | None = None
@@ -193,7 +205,7 @@ def redundant_with(entries: Sequence[Entry], event: VerdictMarked, by: str) -> E
 
 
 def _content(mark: VerdictMarked) -> tuple[object, ...]:
-    return mark.right, mark.cause, mark.groups, mark.was, mark.taken_back
+    return mark.right, mark.cause, mark.groups, mark.was, mark.taken_back, mark.approvers
 
 
 def _cause_score(cause: str, marks: Sequence[VerdictMark], looked: Entry | None, policy: Policy) -> Score:
@@ -201,7 +213,9 @@ def _cause_score(cause: str, marks: Sequence[VerdictMark], looked: Entry | None,
     right, ever = sum(mark.right for mark in late), sum(mark.right for mark in marks)
     latest = {mark.person: mark for mark in late}
     words = [mark.right for mark in latest.values() if mark.may_approve]
-    several = policy.most_approvers
+    several = policy.most_approvers({})
+    if several is None:  # then a mark in a chat says how many they were
+        several = next((mark.approvers for mark in reversed(late) if mark.may_approve and mark.approvers), ENOUGH)
     return Score(
         cause,
         right,
@@ -211,7 +225,7 @@ def _cause_score(cause: str, marks: Sequence[VerdictMark], looked: Entry | None,
         looked.at if looked is not None else None,
         against=len(words) - sum(words),
         voices=len(words),
-        needed=ENOUGH if several is None else min(ENOUGH, several),
+        needed=min(ENOUGH, several),
     )
 
 

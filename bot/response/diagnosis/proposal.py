@@ -85,7 +85,7 @@ class Proposer:
             return PlanWithheld(doubt)
         strange = incident is not None and raised_by_stranger(self.policy, incident)
         needed = self.policy.approvals_needed(len(record.nodes), strange)
-        if (approvals := self.policy.most_approvers) is not None and approvals < needed:
+        if (approvals := self.policy.most_approvers({})) is not None and approvals < needed:
             return PlanWithheld(f"{needed} people have to approve this, and [policy] names {approvals}.")
         assert node is not None
         found = await self._propose_after_look(verdict, plan, node, playbook)

@@ -174,6 +174,12 @@ class SlackPeople(People):
         """Return whether a person is in a user group now. Raises: CannotTell when Slack does not answer."""
         return user in await self._members_of(group)
 
+    @property
+    def group_members(self) -> Mapping[str, Collection[str]]:
+        """Who was in each group when Slack was last asked, as the record names them."""
+        found = self._members.items()
+        return {f"{SLACK}:{group}": [f"{SLACK}:{user}" for user in users] for group, (_, users) in found}
+
     async def _members_of(self, group: str) -> frozenset[str]:
         """Ask for a group's members; simultaneous calls share an answer, later calls ask again."""
         asking = self._asking.get(group)

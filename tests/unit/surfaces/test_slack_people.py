@@ -93,6 +93,7 @@ async def test_group_that_cannot_be_asked_lets_nobody_in(slack: SlackWorkspace) 
         assert str(no.value) == f"The bot cannot tell whether you may approve. {says} Try again."
     assert (await people.approval(bob, POLICY, "yes")).groups == {GROUP}, "it is asked again each time"
     assert await people.membership(GUEST.id) == Membership(frozenset())
+    assert POLICY.most_approvers(people.group_members) == len(GROUPS[0].members)
 
 
 async def test_answer_of_a_minute_ago_serves_where_slack_is_asked_too_often_and_no_older_one(

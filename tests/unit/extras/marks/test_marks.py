@@ -113,6 +113,18 @@ def test_who_was_in_a_group_that_may_approve_is_heard_as_long_as_the_policy_name
     assert not score_of(told(*((replace(mark, groups=()), by) for mark, by in said)), "io-stall", policy).in_doubt
 
 
+def test_group_of_two_is_enough_where_a_mark_says_that_there_are_no_more() -> None:
+    policy = Policy(approver_groups=frozenset({"slack:S1"}), acting=True)
+    said = [(replace(WRONG, incident=f"i{n}", groups=("slack:S1",), approvers=2), f"slack:T/U{n}") for n in range(2)]
+    assert not score_of(told(said[0]), "io-stall", policy).in_doubt
+    assert score_of(told(*said), "io-stall", policy).in_doubt
+    grown = (replace(WRONG, incident="i9", groups=("slack:S1",), approvers=9), "slack:T/U1")
+    assert not score_of(told(*said, grown), "io-stall", policy).in_doubt
+    assert redundant_with(told(*said), replace(said[1][0], approvers=9), said[1][1]) is None
+    strange = (replace(WRONG, incident="i9", approvers=1), "slack:T/U8")
+    assert score_of(told(*said, strange), "io-stall", policy).needed == 2
+
+
 def test_looking_starts_the_count_anew_and_forgets_nothing() -> None:
     looked = (CauseLookedAt("io-stall", "raised"), "terminal:ann")
     after = (VerdictMarked("x", "io-stall", True), "slack:T/U1")
