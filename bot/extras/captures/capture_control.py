@@ -97,14 +97,15 @@ class RollingControl:
         asked = CaptureAsked(capture or self.new_id(), node.name, request.hours, minutes, around, os_user=os_user)
         self._check_request_allowed(await self.ledger.record(), asked, by)  # else nobody logs in there
         whom, look = await self.access.look(node)
-        check_can_keep_ring(node, look)
         starting = CaptureStarting(
             asked.capture, whom.boot_id, whom.machine_id, whom.host_key, whom.uptime, look.facts.event
         )
 
         def decide(record: CaptureRecord) -> Sequence[CaptureEvent]:
             self._check_request_allowed(record, asked, by)
-            return (*_ends_before(record, starting, whom), asked, starting)
+            ended = tuple(_ends_before(record, starting, whom, look))  # a recorder that the record knows has a name
+            check_can_keep_ring(node, look)
+            return (*ended, asked, starting)
 
         await self.ledger.append(decide, by)
         record = await self.ledger.record()
@@ -267,16 +268,19 @@ class RollingControl:
         return await self.find(event.capture)
 
 
-def _ends_before(record: CaptureRecord, starting: CaptureStarting, whom: MachineIdentity) -> Iterator[CaptureEnded]:
-    """Yield the ends of what ran before on the machine `whom`, which was seen without a recorder.
+def _ends_before(
+    record: CaptureRecord, starting: CaptureStarting, whom: MachineIdentity, look: RollingStatus
+) -> Iterator[CaptureEnded]:
+    """Yield the ends of what ran before on the machine `whom`.
 
-    Raises: NodeBusy where one of them may still run.
+    Raises: NodeBusy where one of them runs, or may still run.
     """
     for other in record.captures.values():  # a machine may have two names
         # Copied images share a machine-id, and never a boot. A capture of an earlier boot is ended by its own look.
         if other.is_over or other.started is None or not whom.matches_capture_start(other.started):
             continue
-        if not (other.is_overdue(record.now) and is_start_settled(other.started, whom)):
+        is_past = other.is_overdue(record.now) and is_start_settled(other.started, whom)
+        if not is_past or is_recorder_of(other, whom, look):
             raise NodeBusy(
                 f"The machine has capture {other.id} already, as {other.node}.", f"zombie capture show {other.id}"
             )

@@ -190,6 +190,18 @@ def test_of_two_who_ask_at_once_for_a_machine_by_any_of_its_names_one_begins(sta
     assert (stage.machine.run is not None, stage.machine.robbed) == (True, 0)
 
 
+@pytest.mark.parametrize("later", [0, 2], ids=["", "past its time, as on a node that was suspended"])
+def test_recorder_that_the_record_knows_is_named_whatever_its_machine_is_called(stage: Stage, later: int) -> None:
+    stage.ask()
+    stage.machine.runs[0].until += timedelta(days=1)
+    stage.world.now += timedelta(hours=later)
+    with pytest.raises(NodeBusy, match="The machine has capture capture000 already, as n0"):
+        stage.ask("alias")
+    stage.nodes["n1"].runs = stage.machine.runs
+    with pytest.raises(NodeBusy, match="A recorder that this record does not know runs on n1"):
+        stage.ask("n1")
+
+
 def test_whoever_calls_it_off_too_late_stops_its_recorder(stage: Stage) -> None:
     stage.asked()
     before = stage.find()
