@@ -273,11 +273,15 @@ def test_open_and_old_incidents_are_told_as_they_are(tmp_path: Path) -> None:
 
 def test_head_on_a_card_is_reached_where_it_is_asked_for(tmp_path: Path) -> None:
     with record_of(tmp_path) as database:
-        incident_id = judged(database)
+        judged(database, replace(NODE, name="earlier"))
+        earlier, incident_id = Ledger(database).head.now("house"), judged(database)
         judged(database, replace(NODE, name="later"))
         later = Ledger(database).head.now("house")
         short = bundle_of(database, incident_id)
-        assert any("Export it with --head" in each for each in look(short, later.noted))
+        for head in (later.noted, later.hash, earlier.noted):  # no entry of the bundle contradicts it
+            found = looked_at(short, head)
+            assert (found.broken, len(found.unproven)) == ([], 1)
+            assert f"Export it with --head {NotedHead.of(head)}" in found.unproven[0]
         long = bundle_of(database, incident_id, NotedHead.of(later.noted))
         found = looked_at(long, later.noted)
         assert (found.broken, found.notes) == ([], ["as of its last entry, 3, it was proposed, not ended"])

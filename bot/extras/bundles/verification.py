@@ -111,7 +111,7 @@ class _Verification:
             elif kind == "report":
                 report = next(values)
         self._check_notes(before, last)
-        self._check_given_heads(last)
+        self._check_given_heads(before, last)
         self._check_head_and_report(before, last, report)
         if not has_case:
             self._check_case(None)
@@ -210,12 +210,15 @@ class _Verification:
                 f"{len(self._entries)} entries from its opening, noted in house up to {self._head.house_head}"
             )
 
-    def _check_given_heads(self, last: Head) -> None:
+    def _check_given_heads(self, before: Head, last: Head) -> None:
         """What the given heads prove; without one, only the bundle itself says that it is genuine."""
         findings, end = self._findings, self._entries[-1].seq
         for head in (head for head, is_there in self._heads.items() if not is_there):
-            says = f"the head {head} is not in it; it reaches to entry {last.seq}. Export it with --head {head}"
-            findings.broken.append(f"house: {says}")
+            says = f"house: the head {head} is not in it; it has entries {before.seq + 1} to {last.seq}"
+            if head.seq is not None and before.seq < head.seq <= last.seq:
+                findings.broken.append(says)
+            else:  # of a later or an earlier entry, for all it can tell
+                findings.unproven.append(f"{says}. Export it with --head {head}")
         if not self._heads:
             findings.notes.append("compared with no head noted elsewhere, without which a whole forgery agrees: --head")
             if not self._incident.ended:
@@ -223,7 +226,7 @@ class _Verification:
                     f"it was open when it was exported, so nothing says that entry {end} was the last. Export it again "
                     "when it has ended, or give a head"
                 )
-        elif self._proven < end:
+        elif any(self._heads.values()) and self._proven < end:
             findings.unproven.append(
                 f"entries {self._proven + 1} to {end} are later than the head that was given: give that of the end"
             )
