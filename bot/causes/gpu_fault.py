@@ -13,7 +13,7 @@ be cordoned while a GPU is unusable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from bot.causes import _recent
@@ -41,12 +41,13 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     state = () if isinstance(gpus, Unread) else _gpus_of_this_node(snapshot, gpus.gpus, xids)
     faults = _within(snapshot, [x for x in xids if x.meaning.kind is XidKind.FAULT], tuning["recent_hours"])
     repeated = _repeated_xids(_within(snapshot, [x for x in xids if x.meaning.kind is XidKind.REPEATS], 24), tuning)
+    asked = _recovery_by_gpu(state, xids)
     evidence = [
         *_silent(state),
         *_recovery_asked_for(state, xids),
         *_memory(state),
-        *_faults(snapshot, faults),
-        *_repeats(snapshot, repeated),
+        *_faults(snapshot, faults, asked),
+        *_repeats(snapshot, repeated, asked),
     ]
     hangs = not isinstance(gpus, Unread) and gpus.smi == "stalled"
     if hangs and faults:
@@ -177,20 +178,24 @@ def _memory(state: Sequence[Gpu]) -> Iterable[Evidence]:
             yield Evidence("remap-pending", "gpu", says, gpu.lines)
 
 
-def _faults(snapshot: Snapshot, faults: Sequence[Xid]) -> Iterable[Evidence]:
+def _faults(snapshot: Snapshot, faults: Sequence[Xid], asked: Collection[str]) -> Iterable[Evidence]:
     for key in dict.fromkeys((x.bus, x.says) for x in faults):
         same = [x for x in faults if (x.bus, x.says) == key]
         often = f"{len(same)} times, the last " if len(same) > 1 else ""
-        says = (
-            f"{_gpu_words(same[-1])}, {often}{_recent.ago(snapshot, same[-1].event)}; NVIDIA: {same[-1].meaning.action}"
-        )
+        ago = _recent.ago(snapshot, same[-1].event)
+        says = f"{_gpu_words(same[-1])}, {often}{ago}{_table_words(same[-1], asked)}"
         yield Evidence("gpu-xid", "kernel_log", says, _recent.lines([x.event for x in same], 3))
 
 
-def _repeats(snapshot: Snapshot, repeated: Sequence[Sequence[Xid]]) -> Iterable[Evidence]:
+def _repeats(snapshot: Snapshot, repeated: Sequence[Sequence[Xid]], asked: Collection[str]) -> Iterable[Evidence]:
     for same in repeated:
-        says = f"{_gpu_words(same[-1])}, {count(len(same), 'time')}; NVIDIA: {same[-1].meaning.action}"
+        says = f"{_gpu_words(same[-1])}, {count(len(same), 'time')}{_table_words(same[-1], asked)}"
         yield Evidence("gpu-xid-repeats", "kernel_log", says, _recent.lines([x.event for x in same], 3))
+
+
+def _table_words(x: Xid, asked: Collection[str]) -> str:
+    """What NVIDIA's table says is to be done; nothing where the GPU asks for an action itself."""
+    return "" if x.bus in asked else f"; NVIDIA: {x.meaning.action}"
 
 
 def _gpu_words(x: Xid) -> str:

@@ -160,7 +160,7 @@ def hold_to_their_advice(verdicts: Iterable[tuple[str, Verdict]], advised: int, 
     for title, verdict in verdicts:
         steps = {step.action for step in (verdict.plan.steps if verdict.plan else verdict.remedy)}
         advice = f"{verdict.lasting_fix} {verdict.summary}".lower()
-        by_hand = [words for words in BY_HAND if words in verdict.lasting_fix.lower()]
+        by_hand = [words for words in BY_HAND if words in advice]
         by_people, act = by_people + bool(by_hand), act + bool(steps & ACTS)
         if by_hand and steps & ACTS and "drain" not in steps:
             wrong.append((title, by_hand, steps))
