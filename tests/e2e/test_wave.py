@@ -59,8 +59,11 @@ async def approved(here: Site, wave: str) -> None:
 async def test_plans_are_shown_whole_and_a_yes_that_names_no_digest_or_another_is_refused(tmp_path: Path) -> None:
     nodes = {"n0": (STUCK, None), "n1": (STUCK, None), "n2": (AUTO_RESTART, None)}
     async with site(tmp_path, nodes) as here:
-        asked = ("wave", "start", "*", "--cause", "lockup", CAUSE, "--json")
-        wave = json.loads((await here.zombie(*asked, login="alice")).out)
+        known = here.fleet.inventory.read_text()
+        here.fleet.inventory.write_text(f"{known}\n[nodes.other]\n{known.split('[nodes.n0]')[1].split('[')[0]}")
+        asked = await here.zombie("wave", "start", "*", "--cause", "lockup", CAUSE, "--json", login="alice")
+        assert "zombie: other is left out: It is the same machine as n0, which is in the wave." in asked.err
+        wave = json.loads(asked.out)
         assert wave["does"] == "2 × reboot; 1 × disable ecs.service, then reboot"
         alike, other = wave["plans"]
         assert {node["node"] for node in alike["nodes"]} == {"n0", "n1"}

@@ -179,6 +179,8 @@ async def _start_wave(parts: WaveParts, words: list[str], arguments: argparse.Na
         options.print_remark("interrupted; nothing was done on any node, and no wave proposed that")
         print(options.as_typed_here(arguments, "        `zombie wave` does not list."), file=sys.stderr)
         raise
+    for says in await parts.service.left_out(wave):
+        options.print_remark(says)
     plans = await _plans(parts, wave)
     how = options.as_typed_here(arguments, f"To approve it: {_approve_command_line(wave)}")
     options.print_result(arguments, wave_body(wave, plans), f"{_text(wave, plans)}\n{how}")

@@ -105,6 +105,13 @@ class WaveService:
         found = [await self.incident(member) for member in wave.proposal.members]
         return {incident.id: incident for incident in found if incident is not None}
 
+    async def left_out(self, wave: Wave) -> list[str]:
+        """Return a sentence for each node with the cause that is no member of a wave: why not. Raises: LedgerError."""
+        members = {member.incident for member in wave.proposal.members}
+        first = await self.incident(wave.proposal.members[0])
+        opened, _ = await self.ledger.group(first.card if first is not None else "")  # of one wave, all have one card
+        return [f"{each.node} is left out: {_why_left_out(each)}" for each in opened if each.id not in members]
+
     async def incident(self, member: WaveMember) -> Incident | None:
         """Return a member's incident; None where this program cannot read it: a newer one wrote it, or it is damaged.
 
@@ -399,14 +406,18 @@ def why_no_member(found: Sequence[Incident]) -> str:
     """Say why none of these incidents can be part of a wave, with the first reason found."""
     if not found:
         return "None of them has that cause with a plan."
-    said = next((incident.withheld for incident in found if isinstance(incident.withheld, PlanWithheld)), None)
-    verdicts = [incident.verdict for incident in found if incident.verdict is not None]
-    muted = next((mute for verdict in verdicts for mute in verdict.muted if mute.cause == verdict.cause), None)
-    if said is None and muted is not None:
-        because = f"{muted.cause} is muted on {one_line(muted.selector, 60)}, and no plan is offered for it."
-    else:
-        because = said.because if said is not None else str(getattr(found[0].ending, "because", found[0].state))
-    return f"Of {len(found)} {'node' if len(found) == 1 else 'nodes'} none has an offered plan: {because}"
+    told = next((incident for incident in found if isinstance(incident.withheld, PlanWithheld)), found[0])
+    return f"Of {len(found)} {'node' if len(found) == 1 else 'nodes'} none has an offered plan: {_why_left_out(told)}"
+
+
+def _why_left_out(incident: Incident) -> str:
+    verdict, withheld = incident.verdict, incident.withheld
+    if isinstance(withheld, PlanWithheld):
+        return withheld.because
+    muted = next((each for each in verdict.muted if each.cause == verdict.cause), None) if verdict is not None else None
+    if muted is not None:
+        return f"{muted.cause} is muted on {one_line(muted.selector, 60)}, and no plan is offered for it."
+    return str(getattr(incident.ending, "because", incident.state))
 
 
 def _may_join(incident: Incident, wave_id: str, causes: tuple[str, ...]) -> bool:
