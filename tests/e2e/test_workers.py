@@ -141,6 +141,8 @@ async def test_nodes_go_to_workers_of_their_zone_and_what_nobody_reads_is_named(
             assert told["causes"][0]["nodes"] == ["gpu-1a-1", "gpu-1a-2"]
             assert "Not read: gpu-1b-1, gpu-1b-2: the inventory of" in said
             assert "does not have them. The others were read, and are counted." in " ".join(said.split())
+            told, said = await swept(here, "gpu-1b-1", "--cause", LEAK, "--scheduler", shop.url, status=2)
+            assert (told["answered"], "No node was read." in said) == (0, True)
 
 
 @pytest.mark.long

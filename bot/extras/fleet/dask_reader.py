@@ -88,7 +88,8 @@ class DaskReader:
         finally:
             await client.close(timeout=2)
         if self._lost:
-            raise SchedulerError(" ".join(self._says_lost()), "The others were read, and are counted.")
+            rest = "The others were read, and are counted." if answers else "No node was read."
+            raise SchedulerError(" ".join(self._says_lost()), rest)
         return answers
 
     async def _hand_out_chunks(self, client: Client, nodes: Sequence[Node], heard: Hears) -> list[NodeAnswer]:
