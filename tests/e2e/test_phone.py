@@ -163,7 +163,6 @@ async def test_several_nodes_home_and_what_was_cured_fit_a_phone(
         await home.locator(".block").first.wait_for()
         await nothing_runs_off(home)
         assert await height(home.locator(".blocks").first) <= HEIGHT, "what waits and the brake are on one screen"
-        await home.get_by_text("Check a node").wait_for()
         await phone.screenshot(f"phone-home-{scheme}")
         assert phone.complaints == []
 
