@@ -273,15 +273,24 @@ def test_open_and_old_incidents_are_told_as_they_are(tmp_path: Path) -> None:
 
 def test_head_on_a_card_is_reached_where_it_is_asked_for(tmp_path: Path) -> None:
     with record_of(tmp_path) as database:
-        judged(database, replace(NODE, name="earlier"))
+        for name in ("first", "earlier"):
+            judged(database, replace(NODE, name=name))
         earlier, incident_id = Ledger(database).head.now("house"), judged(database)
         judged(database, replace(NODE, name="later"))
         later = Ledger(database).head.now("house")
         short = bundle_of(database, incident_id)
-        for head in (later.noted, later.hash, earlier.noted):  # no entry of the bundle contradicts it
+        for head in (later.noted, later.hash):  # no entry of the bundle contradicts it
             found = looked_at(short, head)
             assert (found.broken, len(found.unproven)) == ([], 1)
             assert f"Export it with --head {NotedHead.of(head)}" in found.unproven[0]
+        first, number = earlier.noted.partition(":")[2], earlier.seq
+        for head, says in (
+            (earlier.noted, "are later than the head that was given"),
+            (f"{number - 1}:{first}", "closing"),
+        ):
+            found = looked_at(short, head)
+            assert (found.broken, says in " ".join(found.unproven)) == ([], True), head
+        assert looked_at(short, f"{number}:{later.hash}").broken, "its own part begins after another entry"
         long = bundle_of(database, incident_id, NotedHead.of(later.noted))
         found = looked_at(long, later.noted)
         assert (found.broken, found.notes) == ([], ["as of its last entry, 3, it was proposed, not ended"])

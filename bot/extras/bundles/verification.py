@@ -147,6 +147,7 @@ class _Verification:
     def _check_house(self, rows: Iterator[StoredEntry], before: Head) -> Head:
         """Follow `house`, and compare what it notes with the incident; return its last entry."""
         findings, chain, incident = self._findings, Chain(HOUSE, before), self._incident.id
+        self._heads |= {head: True for head in self._heads if head.is_of(HOUSE, before.seq, before.hash)}
         at_before = None if before.seq else ""  # when `house` wrote the entry before, as far as it is known
         for row in rows:
             entry, _ = chain.follow(row)
@@ -215,10 +216,13 @@ class _Verification:
         findings, end = self._findings, self._entries[-1].seq
         for head in (head for head, is_there in self._heads.items() if not is_there):
             says = f"house: the head {head} is not in it; it has entries {before.seq + 1} to {last.seq}"
-            if head.seq is not None and before.seq < head.seq <= last.seq:
-                findings.broken.append(says)
-            else:  # of a later or an earlier entry, for all it can tell
+            if head.seq is None or head.seq > last.seq:  # of a later entry, for all it can tell
                 findings.unproven.append(f"{says}. Export it with --head {head}")
+            elif head.seq < before.seq:
+                way = "Give that of the incident's closing card; if it is that, somebody has numbered the entries anew"
+                findings.unproven.append(f"{says}. {way}")
+            else:
+                findings.broken.append(says)
         if not self._heads:
             findings.notes.append("compared with no head noted elsewhere, without which a whole forgery agrees: --head")
             if not self._incident.ended:

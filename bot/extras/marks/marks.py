@@ -214,8 +214,9 @@ def _cause_score(cause: str, marks: Sequence[VerdictMark], looked: Entry | None,
     latest = {mark.person: mark for mark in late}
     words = [mark.right for mark in latest.values() if mark.may_approve]
     several = policy.most_approvers({})
-    if several is None:  # then a mark in a chat says how many they were
-        several = next((mark.approvers for mark in reversed(late) if mark.may_approve and mark.approvers), ENOUGH)
+    if several is None:  # then marks in a chat say how many they were, and a group's members come and go
+        known = (mark.approvers for mark in late if mark.may_approve and mark.approvers)
+        several = max(len(words), min(known, default=ENOUGH))
     return Score(
         cause,
         right,
