@@ -15,6 +15,7 @@ import tests.examples  # noqa: F401 - registers the profile
 from bot.ledger import Database
 from tests import forked
 from tests.commandline import CommandLine
+from tests.memory import temporary_files_in_memory
 from tests.nodes.sshd import SSHD, Sshd
 from tests.record.ledgers import Clock, ledger_url
 from tests.record.postgresql import BINARIES, Postgresql
@@ -30,6 +31,7 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 hypothesis.settings.load_profile("any-machine")
 gc.disable()  # until all is collected: nearly everything that is made until then stays
 
+ROOM = 8 * 2**30  # on a disk, making and removing a hundred thousand files is a twentieth of all the computing
 MOST_FORKS = 8  # most of the time is windows and deadlines, in which nobody works
 
 
@@ -61,9 +63,10 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     forks = _forks(session.config)
     if forks < 2 or session.testsfailed or session.config.option.collectonly:
         return None
-    if (program := sys.modules.get("tests.program")) is not None:
-        program.nursery()  # one for all forks; it loads the program while the first tests run
-    return forked.run(session, forks)
+    with temporary_files_in_memory(ROOM):
+        if (program := sys.modules.get("tests.program")) is not None:
+            program.nursery()  # one for all forks; it loads the program while the first tests run
+        return forked.run(session, forks)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -1,11 +1,40 @@
 """Where tests keep what need not outlive them: in memory, so that nobody waits for a disk."""
 
+import os
 import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _MEMORY = Path("/dev/shm")
+_NAME = "zombie-tests-"
 
 
 def folder_in_memory(room: int = 0) -> Path | None:
     """Return a folder that is kept in memory and has room for so many bytes; None where there is none."""
     return _MEMORY if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free >= room else None
+
+
+@contextmanager
+def temporary_files_in_memory(room: int) -> Iterator[None]:
+    """Keep all temporary files in memory while a block runs, where that has so much room; then nothing is left."""
+    if folder_in_memory(room) is None:
+        yield
+        return
+    for left in _MEMORY.glob(f"{_NAME}*"):  # by a run that was killed
+        if not Path(f"/proc/{left.name.removeprefix(_NAME)}").exists():
+            shutil.rmtree(left, ignore_errors=True)
+    folder, before = _MEMORY / f"{_NAME}{os.getpid()}", os.environ.get("TMPDIR")
+    folder.mkdir()
+    folder.chmod(0o1777)  # as /tmp is: other users' programs are tested, too
+    os.environ["TMPDIR"], tempfile.tempdir = str(folder), None
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["TMPDIR"]
+        else:
+            os.environ["TMPDIR"] = before
+        tempfile.tempdir = None
+        shutil.rmtree(folder, ignore_errors=True)

@@ -46,7 +46,8 @@ async def test_founding_case_is_carried_to_resolved_and_other_endings_to_a_perso
         }
         assert compared["dying memory cgroups"][0] in ("68,440", "68,441"), "it leaks while it is read"
         assert compared["dying memory cgroups"][1] == "17"
-        assert compared["ecs.service"] == ("activating (auto-restart), enabled", "inactive (dead), disabled")
+        crashes = ("activating (auto-restart), enabled", "active (running), enabled")  # it runs a moment of each round
+        assert compared["ecs.service"] in [(before, "inactive (dead), disabled") for before in crashes]
         assert compared["network device resets"][1] == "0"
         assert (here.machine("cured").reboots, here.machine("cured").done) == (1, DONE)
 

@@ -74,7 +74,7 @@ async def test_owner_killed_after_every_entry_is_followed_by_another(
         while True:
             # A command whose sender died may still be under way: it is sent again when its fence has run out (15 s),
             # and the proof of a stopped unit waits for 15 s more.
-            await until(is_longer, "the next entry", 75)
+            await until(is_longer, "the next entry", 150)
             if here.incident(incident).ended or length > WATCHED:
                 break
             owner = await until(lambda: here.owner(incident), "somebody to see to it", 15)
