@@ -3,7 +3,6 @@
 import gc
 import os
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -12,11 +11,13 @@ import hypothesis
 import pytest
 
 import tests.examples  # noqa: F401 - registers the profile
+from bot.__main__ import ALLOCATIONS_BETWEEN_LOOKS
 from bot.ledger import Database
 from tests import forked
 from tests.commandline import CommandLine
 from tests.memory import temporary_files_in_memory
 from tests.nodes.sshd import SSHD, Sshd
+from tests.program import nursery
 from tests.record.ledgers import Clock, ledger_url
 from tests.record.postgresql import BINARIES, Postgresql
 
@@ -57,6 +58,12 @@ def _forks(config: pytest.Config) -> int:
     return min(MOST_FORKS, 4 * (os.cpu_count() or 1)) if side_by_side else 0
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Begin to load the program for all forks, beside what is collected."""
+    if _forks(session.config) >= 2 and not session.config.option.collectonly:
+        nursery()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """Share the files out among forks, where that was asked for and nothing stands against it."""
@@ -64,8 +71,6 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if forks < 2 or session.testsfailed or session.config.option.collectonly:
         return None
     with temporary_files_in_memory(ROOM):
-        if (program := sys.modules.get("tests.program")) is not None:
-            program.nursery()  # one for all forks; it loads the program while the first tests run
         return forked.run(session, forks)
 
 
@@ -85,8 +90,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keep what was collected out of later searches for garbage: it stays until the end."""
+    """Keep what was collected out of later searches for garbage, which are as rare as the program's own."""
     gc.freeze()
+    gc.set_threshold(ALLOCATIONS_BETWEEN_LOOKS)
     gc.enable()
 
 

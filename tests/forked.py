@@ -4,6 +4,7 @@ Each worker of pytest-xdist collects all fourteen thousand tests for itself, whi
 process collects, and a fork has everything as it lies. A fork takes the number of the next file from a pipe and sends
 its reports back by another; the process that collected hands them to the reporters, as if it had run the tests itself.
 Tests of real processes, which mostly wait, are taken one by one where nothing of their file is made for all of them.
+Those of the browser are all taken by one fork, which starts it once.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any, NoReturn
 import pytest
 
 _NUMBER = 2  # bytes of a file's number: a pipe gives them whole to whoever reads
+BROWSER = "browser"  # a fixture of the session
 HANGS_AFTER = 600  # seconds; mypy, the longest that is not marked as long, takes half of that on a busy machine
 _SHOW = ("terminal", "terminalprogress", "junitxml", "cacheprovider", "stepwise")  # of pytest: what a fork leaves to us
 REPORTERS = tuple(f"_pytest.{name}" for name in _SHOW)
@@ -105,11 +107,13 @@ def _mixed(files: list[list[pytest.Item]]) -> list[list[pytest.Item]]:
     The cores are busy then while others wait. Those that wait end sooner: the last of them would be waited for alone.
     """
     queues: dict[float, list[list[pytest.Item]]] = {0.4: [], 0.6: [], 1.0: []}  # by the share in which all have begun
+    browsing = [item for tests in files for item in tests if BROWSER in getattr(item, "fixturenames", ())]
+    files = [rest for tests in files if (rest := [item for item in tests if item not in browsing])]
     for tests in files:
         is_real, is_slow = (tests[0].get_closest_marker(mark) is not None for mark in ("real", "slow"))
         queues[1.0 if not is_real else 0.4 if is_slow else 0.6] += _parts(tests) if is_real else [tests]
     placed = [(span * at / len(queue), tests) for span, queue in queues.items() for at, tests in enumerate(queue)]
-    return [tests for _, tests in sorted(placed, key=lambda each: each[0])]
+    return [*([browsing] if browsing else []), *(tests for _, tests in sorted(placed, key=lambda each: each[0]))]
 
 
 def _parts(tests: list[pytest.Item]) -> list[list[pytest.Item]]:
