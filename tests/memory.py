@@ -1,4 +1,4 @@
-"""Where tests keep what need not outlive them: in memory, so that nobody waits for a disk."""
+"""This machine's memory, and what tests keep in it because it need not outlive them: nobody waits for a disk."""
 
 import os
 import shutil
@@ -9,6 +9,11 @@ from pathlib import Path
 
 _MEMORY = Path("/dev/shm")
 _NAME = "zombie-tests-"
+
+
+def memory() -> int:
+    """Return how many bytes of memory this machine has."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def folder_in_memory(room: int = 0) -> Path | None:

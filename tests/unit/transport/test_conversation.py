@@ -16,6 +16,8 @@ from bot.domain.errors import ConnectionLost, ShellStalled, StoodStill
 from bot.transport.conversation import CHATTER_LIMIT_BYTES, Conversation, lifetime
 from bot.transport.timeouts import Heartbeat
 
+pytestmark = pytest.mark.real  # it waits for real seconds
+
 NONCE = "0123456789abcdef01234567"
 BATCH = Batch.of([("p", Command(name, ("x",), lane=name)) for name in ("a", "b")], Sampling(1))
 FRAMES = [

@@ -13,6 +13,8 @@ from bot.domain.errors import StoodStill
 from bot.transport import timeouts
 from bot.transport.timeouts import BEAT_SECONDS, Heartbeat, TimeLimit, waited_seconds
 
+pytestmark = pytest.mark.real  # it waits for real seconds
+
 SLACK_SECONDS = 3.0  # what a busy machine may add
 
 
