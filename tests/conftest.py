@@ -33,7 +33,7 @@ hypothesis.settings.load_profile("any-machine")
 gc.disable()  # until all is collected: nearly everything that is made until then stays
 
 ROOM = 8 * 2**30  # on a disk, making and removing a hundred thousand files is a twentieth of all the computing
-MOST_FORKS = 10  # most of the time is windows and deadlines, in which nobody works
+MOST_FORKS = 8  # most of the time is windows and deadlines, in which nobody works
 MEMORY_OF_FORK = 2**30  # with what its tests start, and its part of their files
 
 
@@ -41,8 +41,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--forks",
         default="0",
-        help="in how many processes: a number; auto: several a core, as memory allows, or none where something is measured or has virtual"
-        " machines, by its marks; logical: one a core, for tests that wait for nothing",
+        help="in how many processes: a number; auto: several a core as memory allows, or none where something is"
+        " measured or has virtual machines, by its marks; logical: one a core, for tests that wait for nothing",
     )
 
 
@@ -56,7 +56,7 @@ def _forks(config: pytest.Config) -> int:
         return int(asked)
     marks = str(config.option.markexpr)
     side_by_side = marks == "long" or ("not benchmark" in marks and "not lab" in marks)
-    return min(MOST_FORKS, 5 * (os.cpu_count() or 1), memory() // MEMORY_OF_FORK) if side_by_side else 0
+    return min(MOST_FORKS, 4 * (os.cpu_count() or 1), memory() // MEMORY_OF_FORK) if side_by_side else 0
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -33,8 +33,8 @@ REPORTERS = tuple(f"_pytest.{name}" for name in _SHOW)
 class Sender:
     """In a fork: sends each report, and which test runs, to the process that collected."""
 
-    def __init__(self, config: pytest.Config, out: connection.Connection, stop: mmap.mmap) -> None:
-        self._config, self._out, self._stop = config, out, stop
+    def __init__(self, out: connection.Connection, stop: mmap.mmap) -> None:
+        self._out, self._stop = out, stop
 
     def _send(self, *what: object) -> None:
         try:
@@ -46,7 +46,7 @@ class Sender:
         self._send("begun", (nodeid, location))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._send("report", self._config.hook.pytest_report_to_serializable(config=self._config, report=report))
+        self._send("report", report)
 
     def ended(self) -> None:
         self._send("ended", None)
@@ -69,8 +69,7 @@ class Fork:
             self._runs = what
             begun.add(what[0])
         elif kind == "report":
-            report = config.hook.pytest_report_from_serializable(config=config, data=what)
-            config.hook.pytest_runtest_logreport(report=report)
+            config.hook.pytest_runtest_logreport(report=what)
         else:
             status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
             if kind == "died" or status:
@@ -178,7 +177,7 @@ def _become(
             if type(plugin).__module__ in REPORTERS:
                 config.pluginmanager.unregister(plugin)
         capture.start_global_capturing()
-        sender = Sender(config, out, stop)
+        sender = Sender(out, stop)
         config.pluginmanager.register(sender)
         with suppress(KeyboardInterrupt):
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
