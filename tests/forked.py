@@ -17,6 +17,7 @@ import os
 import signal
 import sys
 import traceback
+import zlib
 from contextlib import suppress
 from multiprocessing import connection
 from typing import Any, NoReturn
@@ -25,6 +26,7 @@ import pytest
 
 _NUMBER = 2  # bytes of a file's number: a pipe gives them whole to whoever reads
 BROWSER = "browser"  # a fixture of the session
+ALL_REAL_BEGUN = 0.85  # of all that is taken
 HANGS_AFTER = 600  # seconds; mypy, the longest that is not marked as long, takes half of that on a busy machine
 _SHOW = ("terminal", "terminalprogress", "junitxml", "cacheprovider", "stepwise")  # of pytest: what a fork leaves to us
 REPORTERS = tuple(f"_pytest.{name}" for name in _SHOW)
@@ -103,15 +105,23 @@ def run(session: pytest.Session, count: int) -> bool:
 def _mixed(files: list[list[pytest.Item]]) -> list[list[pytest.Item]]:
     """Return files in an order in which tests of real processes, which mostly wait, stand among those that compute.
 
-    The cores are busy then while others wait. Those that wait end sooner: the last of them would be waited for alone.
+    The cores are busy then while others wait. Tests that are alike wait alike, so those of real processes are shuffled,
+    the same way each time. They end sooner: the last of them would be waited for alone.
     """
-    queues: dict[float, list[list[pytest.Item]]] = {0.4: [], 0.6: [], 1.0: []}  # by the share in which all have begun
     browsing = [item for tests in files for item in tests if BROWSER in getattr(item, "fixturenames", ())]
-    files = [rest for tests in files if (rest := [item for item in tests if item not in browsing])]
+    real, others = list[list[pytest.Item]](), list[list[pytest.Item]]()
     for tests in files:
-        is_real, is_slow = (tests[0].get_closest_marker(mark) is not None for mark in ("real", "slow"))
-        queues[1.0 if not is_real else 0.4 if is_slow else 0.6] += _parts(tests) if is_real else [tests]
-    placed = [(span * at / len(queue), tests) for span, queue in queues.items() for at, tests in enumerate(queue)]
+        if rest := [item for item in tests if item not in browsing]:
+            if rest[0].get_closest_marker("real") is not None:
+                real += _parts(rest)
+            else:
+                others.append(rest)
+    real.sort(key=lambda tests: zlib.crc32(tests[0].nodeid.encode()))
+    placed = [
+        (span * at / len(queue), tests)
+        for span, queue in ((ALL_REAL_BEGUN, real), (1.0, others))
+        for at, tests in enumerate(queue)
+    ]
     return [*([browsing] if browsing else []), *(tests for _, tests in sorted(placed, key=lambda each: each[0]))]
 
 
