@@ -26,7 +26,7 @@ import pytest
 
 _NUMBER = 2  # bytes of a file's number: a pipe gives them whole to whoever reads
 BROWSER = "browser"  # a fixture of the session
-ALL_REAL_BEGUN = 0.85  # of all that is taken
+ALL_REAL_BEGUN = 0.75  # of all that is taken
 HANGS_AFTER = 600  # seconds; mypy, the longest that is not marked as long, takes half of that on a busy machine
 _SHOW = ("terminal", "terminalprogress", "junitxml", "cacheprovider", "stepwise")  # of pytest: what a fork leaves to us
 REPORTERS = tuple(f"_pytest.{name}" for name in _SHOW)
