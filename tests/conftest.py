@@ -50,6 +50,8 @@ def _forks(config: pytest.Config) -> int:
     asked = str(config.getoption("--forks"))
     if getattr(config.option, "numprocesses", None) is not None or config.getoption("usepdb"):
         return 0  # pytest-xdist was asked for, or a person who debugs
+    if config.option.collectonly:
+        return 0
     if asked == "logical":
         return os.cpu_count() or 1
     if asked != "auto":
@@ -61,7 +63,7 @@ def _forks(config: pytest.Config) -> int:
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Begin to load the program for all forks, beside what is collected."""
-    if _forks(session.config) >= 2 and not session.config.option.collectonly:
+    if _forks(session.config) >= 2:
         nursery()
 
 
@@ -69,7 +71,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """Share the files out among forks, where that was asked for and nothing stands against it."""
     forks = _forks(session.config)
-    if forks < 2 or session.testsfailed or session.config.option.collectonly:
+    if forks < 2 or session.testsfailed:
         return None
     with temporary_files_in_memory(ROOM):
         return forked.run(session, forks)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 _MEMORY = Path("/dev/shm")
 _NAME = "zombie-tests-"
 
@@ -30,16 +32,13 @@ def temporary_files_in_memory(room: int) -> Iterator[None]:
     for left in _MEMORY.glob(f"{_NAME}*"):  # by a run that was killed
         if not Path(f"/proc/{left.name.removeprefix(_NAME)}").exists():
             shutil.rmtree(left, ignore_errors=True)
-    folder, before = _MEMORY / f"{_NAME}{os.getpid()}", os.environ.get("TMPDIR")
+    folder = _MEMORY / f"{_NAME}{os.getpid()}"
     folder.mkdir()
     folder.chmod(0o1777)  # as /tmp is: other users' programs are tested, too
-    os.environ["TMPDIR"], tempfile.tempdir = str(folder), None
     try:
-        yield
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setenv("TMPDIR", str(folder))
+            patched.setattr(tempfile, "tempdir", None)
+            yield
     finally:
-        if before is None:
-            del os.environ["TMPDIR"]
-        else:
-            os.environ["TMPDIR"] = before
-        tempfile.tempdir = None
         shutil.rmtree(folder, ignore_errors=True)

@@ -367,7 +367,7 @@ class RollingWatch:
         mine = self._unfinished[rolling.id]
         segments, lasts = mine.segments, 60 * rolling.request.segment_minutes
         oldest = min((ended for _, ended in look.closed), default=inf)
-        mine.done |= {name for name, (_, until) in mine.failed.items() if until < oldest}
+        mine.done |= {name for name, (_, until) in mine.failed.items() if until < oldest}  # the ring has lost them
         # New ones first, and each failed one once more: perf must not keep a sick node busy all the time.
         for name, ended in sorted(look.closed, key=lambda each: each[0] in segments):
             if name in mine.done:
