@@ -216,7 +216,7 @@ def _cause_score(cause: str, marks: Sequence[VerdictMark], looked: Entry | None,
     several = policy.most_approvers({})
     if several is None:  # then marks in a chat say how many they were, and a group's members come and go
         known = (mark.approvers for mark in late if mark.may_approve and mark.approvers)
-        several = max(len(words), min(known, default=ENOUGH))
+        several = max(len(words), max(known, default=ENOUGH))  # the most, so that one login decides for no fleet
     return Score(
         cause,
         right,

@@ -119,7 +119,9 @@ def test_group_of_two_is_enough_where_a_mark_says_that_there_are_no_more() -> No
     assert not score_of(told(said[0]), "io-stall", policy).in_doubt
     assert score_of(told(*said), "io-stall", policy).in_doubt
     grown = (replace(WRONG, incident="i9", groups=("slack:S1",), approvers=9), "slack:T/U1")
-    assert score_of(told(*said, grown), "io-stall", policy).in_doubt, "another wrong ends no doubt"
+    assert score_of(told(*said, grown), "io-stall", policy).needed == ENOUGH, "nine may by now"
+    alone = (replace(said[1][0], incident="i7", right=True, approvers=1), "slack:T/U1")  # when nobody else might
+    assert score_of(told(alone, grown), "io-stall", policy).needed == ENOUGH, "one of nine decides nothing"
     rota = [(replace(mark, right=n < 2, approvers=1), f"slack:T/U{n}") for n, (mark, _) in enumerate([*said, grown])]
     assert score_of(told(*rota), "io-stall", policy).needed == ENOUGH, "three are known who may approve, one at a time"
     assert not score_of(told(*rota), "io-stall", policy).in_doubt
