@@ -1,5 +1,6 @@
 """What every test may ask for."""
 
+import contextlib
 import gc
 import os
 import signal
@@ -35,6 +36,7 @@ gc.disable()  # until all is collected: nearly everything that is made until the
 ROOM = 8 * 2**30  # on a disk, making and removing a hundred thousand files is a twentieth of all the computing
 MOST_FORKS = 8  # most of the time is windows and deadlines, in which nobody works
 MEMORY_OF_FORK = 2**30  # with what its tests start, and its part of their files
+SERVER = pytest.StashKey[Postgresql]()  # of all forks
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -73,8 +75,15 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     forks = _forks(session.config)
     if forks < 2 or session.testsfailed:
         return None
-    with temporary_files_in_memory(ROOM):
+    with temporary_files_in_memory(ROOM), contextlib.ExitStack() as of_all:
+        if BINARIES is not None and any(map(_needs_postgresql, session.items)):
+            session.config.stash[SERVER] = of_all.enter_context(Postgresql())
         return forked.run(session, forks)
+
+
+def _needs_postgresql(item: pytest.Item) -> bool:
+    """Whether a test names the server among its fixtures, or has it as the kind of its database."""
+    return "postgresql" in item.nodeid or "postgresql" in getattr(item, "fixturenames", ())
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -124,10 +133,13 @@ def sshd() -> Iterator[Sshd]:
 
 
 @pytest.fixture(scope="session")
-def postgresql() -> Iterator[Postgresql]:
-    """A PostgreSQL server for the whole run; each test takes a database of its own."""
+def postgresql(request: pytest.FixtureRequest) -> Iterator[Postgresql]:
+    """A PostgreSQL server for the whole run and all of its forks; each test takes a database of its own."""
     if BINARIES is None:
         missing("PostgreSQL is not installed (Debian: apt install postgresql)")
+    if SERVER in request.config.stash:
+        yield request.config.stash[SERVER]
+        return
     with Postgresql() as server:
         yield server
 

@@ -21,7 +21,7 @@ from bot.ledger import Database
 from bot.settings import all_keys, database_url
 from tests.conftest import missing
 from tests.image import instructions
-from tests.record.postgresql import BINARIES, Postgresql
+from tests.record.postgresql import Postgresql
 
 ROOT = Path(__file__).parents[2]
 UNIT = ROOT / "deploy/zombie.service"
@@ -71,17 +71,19 @@ def test_composes_password_stands_in_one_file_and_both_services_read_it() -> Non
     )
 
 
-def test_bot_opens_a_server_by_the_url_of_compose_and_the_password_of_the_file(tmp_path: Path) -> None:
-    if BINARIES is None:
-        missing("PostgreSQL is not installed (Debian: apt install postgresql)")
+def test_bot_opens_a_server_by_the_url_of_compose_and_the_password_of_the_file(
+    tmp_path: Path, postgresql: Postgresql
+) -> None:
     password = f"p@ss/w%rd: {secrets.token_hex(4)}"
-    with Postgresql() as server, psycopg.connect(server.url(), autocommit=True) as administrator:
+    with psycopg.connect(postgresql.url(), autocommit=True) as administrator:
+        for left in (b"DATABASE", b"ROLE"):  # by this test, tried before
+            administrator.execute(b"DROP %b IF EXISTS zombie" % left)
         administrator.execute(f"CREATE ROLE zombie LOGIN PASSWORD '{password}'".encode())
         administrator.execute(b"CREATE DATABASE zombie OWNER zombie")
         url = COMPOSE["services"]["zombie"]["environment"]["ZOMBIE_DATABASE_URL"]
         environment = {
             "CREDENTIALS_DIRECTORY": str(tmp_path),
-            "ZOMBIE_DATABASE_URL": url.replace("@postgresql/", f"@127.0.0.1:{server.port}/"),
+            "ZOMBIE_DATABASE_URL": url.replace("@postgresql/", f"@127.0.0.1:{postgresql.port}/"),
         }
 
         def audit() -> subprocess.CompletedProcess[str]:

@@ -24,7 +24,8 @@ from tests.record.keeping import approved
 from tests.record.postgresql import Postgresql
 from tests.waiting import until
 
-WAITING = b"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+WAITING = b"""SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database
+WHERE datname = current_database() AND locktype = 'advisory' AND NOT granted"""
 
 
 @pytest.fixture(params=["read committed", "serializable"])

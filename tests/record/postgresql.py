@@ -32,6 +32,7 @@ def find_binaries() -> Path | None:
 BINARIES = find_binaries()
 # For some hundred databases. Each is three hundred files: to copy them on a disk takes six times the computing.
 _ROOM = 4 * 2**30
+_CONNECTIONS = 300  # of all forks at once, each with some programs
 
 
 class Postgresql:
@@ -50,6 +51,8 @@ class Postgresql:
     def __enter__(self) -> Postgresql:
         try:
             self._start()
+            self._ledger = self.new_database()
+            Database.open(self._ledger).close()
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -75,11 +78,7 @@ class Postgresql:
 
     def new_ledger(self) -> str:
         """Make a database that holds a ledger without an entry, migrated once for all, and return its URL."""
-        if not self._ledger:
-            url = self.new_database()
-            Database.open(url).close()
-            self._ledger = url.rpartition("/")[2]
-        return self.new_database(template=self._ledger)
+        return self.new_database(template=self._ledger.rpartition("/")[2])
 
     def _start(self) -> None:
         password = self.folder / "password"
@@ -94,6 +93,7 @@ class Postgresql:
 
     def _listens(self) -> bool:
         settings = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": "", "fsync": "off"}
+        settings |= {"max_connections": _CONNECTIONS}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with (self.folder / "log").open("ab") as log:
             self._server = server = subprocess.Popen(
