@@ -1,4 +1,4 @@
-"""The server side of the Slack page: its files, what people do on it, and a WebSocket that reports changes."""
+"""The server side of the Slack page: its files, what people do on it, and a WebSocket with all that a person sees."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from aiohttp import WSMsgType, web
 
 from bot.demo.page_files import PageFiles
 from bot.demo.slack import page_state
-from bot.demo.slack.changes import WorkspaceChange
 from bot.demo.slack.composer import Composer
 from bot.demo.slack.guide import Guide
 from bot.demo.slack.interactions import Interactions
 from bot.demo.slack.page_guard import UPLOADED, PageGuard
+from bot.demo.slack.socket_mode import send_json
 from bot.demo.slack.view import View
 from bot.demo.slack.workspace import Workspace
 
 FOLDER = Path(__file__).parent / "page"
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-MOST_WAITING = 2000  # changes that may queue for a page that does not read
+TOGETHER_SECONDS = 0.05  # what changes within it is sent at once
 
 Act = Callable[[dict[str, Any]], Awaitable[Any]]
 
@@ -54,7 +54,7 @@ class Page:
         return [
             *self._files.routes(),
             web.get("/archives/{channel}/{message}", self._files.index),
-            web.get("/page/live", self._stream_changes),
+            web.get("/page/live", self._stream_states),
             web.get("/page/files/{file}", self._file),
             *(web.post(f"/page/{name}", self._handler(act)) for name, act in acts.items()),
         ]
@@ -81,38 +81,33 @@ class Page:
         except LookupError as error:
             raise web.HTTPNotFound(text=str(error)) from error
 
-    async def _stream_changes(self, request: web.Request) -> web.StreamResponse:
+    async def _stream_states(self, request: web.Request) -> web.StreamResponse:
         user = self._user_id(request.query.get("as", ""))
         socket = web.WebSocketResponse(heartbeat=30)
         await socket.prepare(request)
-        waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-
-        def on_change(change: WorkspaceChange) -> None:
-            update = page_state.update(self._workspace, change, user, self._composer.commands, self.guide)
-            if waiting.qsize() >= MOST_WAITING:  # a page that fell behind gets the whole state instead
-                while not waiting.empty():
-                    waiting.get_nowait()
-                update = self._everything(user)
-            if update is not None:
-                waiting.put_nowait(update)
-
-        stop = self._workspace.changes.listen(on_change)
-        waiting.put_nowait(self._everything(user))
-        sender = asyncio.create_task(_send_all(socket, waiting))
+        sending = asyncio.create_task(self._send_states(socket, user))
         self._sockets.add(socket)
         try:
             async for message in socket:
                 if message.type is WSMsgType.ERROR:
                     break
         finally:
-            stop()
             self._sockets.discard(socket)
-            sender.cancel()
+            sending.cancel()
         return socket
 
-    def _everything(self, user: str) -> dict[str, Any]:
-        whole = page_state.whole(self._workspace, user, self._composer.commands, self.guide)
-        return {"kind": "roster", "whole": whole}
+    async def _send_states(self, socket: web.WebSocketResponse, user: str) -> None:
+        """Send all that this person sees, at once and whenever it has become something else."""
+        changes = self._workspace.changes
+        sent: dict[str, Any] = {}
+        while True:
+            happened = changes.happened
+            seen = page_state.whole(self._workspace, user, self._composer.commands, self.guide)
+            if seen != sent and not await send_json(socket, seen):
+                return
+            sent = seen
+            await happened.wait()
+            await asyncio.sleep(TOGETHER_SECONDS)
 
     async def close(self) -> None:
         """Close every page's WebSocket. An open page connects again by itself."""
@@ -171,12 +166,3 @@ class Page:
     async def _home(self, given: dict[str, Any]) -> Any:
         delivered = await self._interactions.open_home(given["as"])
         return {"failure": delivered.failure}
-
-
-async def _send_all(socket: web.WebSocketResponse, waiting: asyncio.Queue[dict[str, Any]]) -> None:
-    while not socket.closed:
-        update = await waiting.get()
-        try:
-            await socket.send_str(json.dumps(update))
-        except (ConnectionError, RuntimeError):  # the page went away
-            return

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from bot.demo.slack.changes import WorkspaceChange
 from bot.demo.slack.composer import SlashCommand
 from bot.demo.slack.guide import Guide
 from bot.demo.slack.message import Message
@@ -16,8 +15,9 @@ from bot.demo.slack.workspace import Workspace
 FILES = "/page/files"
 
 
-def roster(workspace: Workspace, user: str, commands: tuple[SlashCommand, ...], guide: Guide | None) -> dict[str, Any]:
-    """Return the people and channels that this person sees."""
+def whole(workspace: Workspace, user: str, commands: tuple[SlashCommand, ...], guide: Guide | None) -> dict[str, Any]:
+    """Return everything this person sees."""
+    mine = [each for each in workspace.channels.values() if user in each.members]
     return {
         "team": TEAM_NAME,
         "me": user,
@@ -40,18 +40,9 @@ def roster(workspace: Workspace, user: str, commands: tuple[SlashCommand, ...], 
                 "is_direct": each.is_direct,
                 "is_private": each.is_private,
             }
-            for each in workspace.channels.values()
-            if user in each.members
+            for each in mine
         ],
-    }
-
-
-def whole(workspace: Workspace, user: str, commands: tuple[SlashCommand, ...], guide: Guide | None) -> dict[str, Any]:
-    """Return everything this person sees."""
-    mine = [each.id for each in workspace.channels.values() if user in each.members]
-    return {
-        **roster(workspace, user, commands, guide),
-        "messages": {place: [shown(each) for each in workspace.messages(place, user)] for place in mine},
+        "messages": {each.id: [shown(message) for message in workspace.messages(each.id, user)] for each in mine},
         "home": shown_view(workspace.homes.get(user)),
         "modals": [shown_view(each) for each in workspace.modals.get(user, [])],
     }
@@ -72,23 +63,3 @@ def shown_view(view: View | None) -> dict[str, Any] | None:
     if view is None:
         return None
     return {**view.as_slack(), "errors": view.errors, "trouble": view.trouble, "values": view.values}
-
-
-def update(
-    workspace: Workspace, change: WorkspaceChange, user: str, commands: tuple[SlashCommand, ...], guide: Guide | None
-) -> dict[str, Any] | None:
-    """Return a change's JSON for this person's page, None if they may not see it."""
-    if change.user not in (None, user):
-        return None
-    match change.kind, change.thing:
-        case "message", Message() as message:
-            members = workspace.channels[message.channel].members
-            if user not in members or not message.seen_by(user):
-                return None
-            return {"kind": "message", "message": shown(message)}
-        case "home", View() as view:
-            return {"kind": "home", "home": shown_view(view)}
-        case "modals", list() as stack:
-            return {"kind": "modals", "modals": [shown_view(each) for each in stack]}
-        case _:
-            return {"kind": "roster", "whole": whole(workspace, user, commands, guide)}

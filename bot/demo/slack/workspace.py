@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.demo.slack.block_parts import as_stored_by_slack
-from bot.demo.slack.changes import Changes, WorkspaceChange
+from bot.demo.slack.changes import Changes
 from bot.demo.slack.ids import IdGenerator
 from bot.demo.slack.message import File, Message
 from bot.demo.slack.people import BOT, CHANNELS, GROUPS, USERS, Channel, User, UserGroup
@@ -59,13 +59,13 @@ class Workspace:
         """Add or replace a conversation."""
         self.channels[channel.id] = channel
         self._messages.setdefault(channel.id, {})
-        self.changes.tell(WorkspaceChange("roster"))
+        self.changes.wake()
         return channel
 
     def add_user(self, user: User) -> User:
         """Add or replace a user."""
         self.users[user.id] = user
-        self.changes.tell(WorkspaceChange("roster"))
+        self.changes.wake()
         return user
 
     def set_member(self, channel: str, user: str, *, member: bool) -> Channel:
@@ -93,7 +93,7 @@ class Workspace:
 
     def _store_message(self, message: Message) -> Message:
         self._messages[message.channel][message.ts] = message
-        self.changes.tell(WorkspaceChange("message", message))
+        self.changes.wake()
         return message
 
     def find(self, channel: str, ts: str) -> Message | None:
@@ -116,13 +116,13 @@ class Workspace:
     def publish(self, view: View) -> View:
         """Show a person's App Home."""
         self.homes[view.user] = view
-        self.changes.tell(WorkspaceChange("home", view, view.user))
+        self.changes.wake()
         return view
 
     def set_modals(self, user: str, stack: list[View]) -> None:
         """Show a person these modals, the last on top. An empty list closes all."""
         self.modals[user] = stack
-        self.changes.tell(WorkspaceChange("modals", stack, user))
+        self.changes.wake()
 
     def replace_view(self, view: View) -> View:
         """Replace a view with its new version."""

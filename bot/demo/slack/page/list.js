@@ -6,12 +6,6 @@ import { changed } from "./store.js";
 
 const NEAR = 60;
 const AT_ONCE = 150; // more is laid out only for who asks: a thousand cards cost a second at each change
-const written = new WeakMap(); // a message that changes is another object
-
-function write(message) {
-  if (!written.has(message)) written.set(message, JSON.stringify(message));
-  return written.get(message);
-}
 
 export class MessageList {
   constructor(label) {
@@ -64,7 +58,7 @@ export class MessageList {
         wanted.push(this.keep(`day ${day}`, day, () => divider(day)));
       }
       const isCompact = follows(message, former) && !(inThread && at === 1);
-      const sign = `${isCompact} ${threads.get(message.ts)} ${write(message)} ${JSON.stringify(choicesIn(message))}`;
+      const sign = `${isCompact} ${threads.get(message.ts)} ${JSON.stringify(message)} ${JSON.stringify(choicesIn(message))}`;
       wanted.push(this.keep(message.ts, sign, () => makeMessage(message, { isCompact, inThread })));
       if (inThread && at === 0) wanted.push(this.keep("count", messages.length, () => counted(messages.length - 1)));
       former = message;

@@ -52,23 +52,19 @@ export function actAs(user) {
   connect();
 }
 
-function take(told) {
-  const whole = store.whole;
-  if (told.kind === "roster") {
-    store.whole = told.whole;
-    store.me = told.whole.me;
-  } else if (told.kind === "message") {
-    const message = told.message;
-    const place = (whole.messages[message.channel] ??= []);
-    const at = place.findIndex((each) => each.ts === message.ts);
-    if (at >= 0) place[at] = message;
-    else {
-      place.push(message);
-      if (message.user !== store.me && (!message.is_reply || message.is_broadcast)) store.unread.add(message.channel);
-    }
-  } else if (told.kind === "home") whole.home = told.home;
-  else if (told.kind === "modals") whole.modals = told.modals;
+function take(whole) {
+  if (store.whole?.me === whole.me) noteUnread(store.whole, whole);
+  store.whole = whole;
+  store.me = whole.me;
   changed();
+}
+
+function noteUnread(before, now) {
+  for (const [place, messages] of Object.entries(now.messages)) {
+    const known = new Set(before.messages[place]?.map((each) => each.ts));
+    const isNews = (each) => !known.has(each.ts) && each.user !== now.me && (!each.is_reply || each.is_broadcast);
+    if (messages.some(isNews)) store.unread.add(place);
+  }
 }
 
 export const user = (id) => store.whole.users[id] ?? { id, name: id, real_name: id };

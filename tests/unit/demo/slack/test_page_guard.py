@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
-from aiohttp import ClientSession, CookieJar, WSServerHandshakeError
+from aiohttp import ClientSession, ClientWebSocketResponse, CookieJar, WSServerHandshakeError
 
 from tests.slack.workspace import SlackWorkspace, workspace
 
@@ -76,7 +77,7 @@ async def test_wire_from_elsewhere_is_refused(browser: Browser) -> None:
         with pytest.raises(WSServerHandshakeError, match="403"):
             await browser.session.ws_connect(address, origin=origin or None)
     async with browser.session.ws_connect(address, origin=browser.slack.origin) as wire:
-        assert (await wire.receive_json())["kind"] == "roster"
+        assert (await wire.receive_json())["me"] == "U0ALICE001"
 
 
 async def test_app_side_is_not_for_browsers(browser: Browser) -> None:
@@ -101,6 +102,14 @@ async def test_only_the_pages_own_files_are_served(browser: Browser, name: str) 
     assert await browser.get(f"/static/{name}") == 404
 
 
+async def told_until(wire: ClientWebSocketResponse, text: str) -> list[dict[str, list[Any]]]:
+    """Return each state of the channels' messages that comes over the wire, up to the one with that text."""
+    told: list[dict[str, list[Any]]] = []
+    while not any(message["text"] == text for messages in (told or [{}])[-1].values() for message in messages):
+        told.append((await wire.receive_json())["messages"])
+    return told
+
+
 async def test_private_message_goes_to_its_persons_wire_alone(browser: Browser) -> None:
     await browser.enter()
     origin = browser.slack.origin
@@ -108,11 +117,12 @@ async def test_private_message_goes_to_its_persons_wire_alone(browser: Browser) 
         browser.session.ws_connect(f"{origin}/page/live?as=alice", origin=origin) as alice,
         browser.session.ws_connect(f"{origin}/page/live?as=gina", origin=origin) as gina,
     ):
-        assert "C0ALERTS01" in (await alice.receive_json())["whole"]["messages"]
-        assert "C0ALERTS01" not in (await gina.receive_json())["whole"]["messages"]
-        await browser.slack.say("alice", "#alerts", "/nothing")
-        await browser.slack.say("alice", "#alerts", "not for guests")
-        await browser.slack.say("alice", "#oncall-gpu", "/nothing")
-        await browser.slack.say("alice", "#oncall-gpu", "for all")
-        assert [(await alice.receive_json())["message"]["user"] for _ in range(4)] == ["USLACKBOT", "U0ALICE001"] * 2
-        assert (await gina.receive_json())["message"]["text"] == "for all"
+        for place, text in (("#alerts", "not for guests"), ("#oncall-gpu", "for all")):
+            await browser.slack.say("alice", place, "/nothing")
+            await browser.slack.say("alice", place, text)
+        hers = (await told_until(alice, "for all"))[-1]
+        assert [message["user"] for message in hers["C0ALERTS01"]] == ["USLACKBOT", "U0ALICE001"]
+        assert [message["user"] for message in hers["C0ONCALL01"]] == ["USLACKBOT", "U0ALICE001"]
+        for state in await told_until(gina, "for all"):
+            assert "C0ALERTS01" not in state
+            assert {message["user"] for message in state["C0ONCALL01"]} <= {"U0ALICE001"}
