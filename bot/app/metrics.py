@@ -12,13 +12,13 @@ from bot.app.json_log import JsonLog
 from bot.app.stores import Stores
 from bot.app.version import version
 from bot.domain.errors import LedgerError
-from bot.ledger.ledger_counts import LedgerCount, LedgerCounts
+from bot.ledger.ledger_counts import Gauged, LedgerCounts
 from bot.response.diagnosis.progress import Readings
 from bot.seats import Counts
 from bot.settings import Settings
-from bot.surfaces.metrics import Gauges, IncidentLog, Metrics, Scrape
+from bot.surfaces.metrics import IncidentLog, Metrics, Scrape
 
-ReadTally: TypeAlias = Callable[[], Awaitable[LedgerCount]]
+ReadTally: TypeAlias = Callable[[], Awaitable[Gauged]]
 NotReadyReason: TypeAlias = Callable[[], Awaitable[str]]  # why the bot is not ready; empty while it is
 SCRAPE_SECONDS = 2.0  # a scraper gives up after ten; counts that are not read by then are left out
 
@@ -47,7 +47,7 @@ class Metering:
         self.scrape = Scrape(settings.metrics_token, self.exposition)
         self._tallies = counts
         self._patience = patience
-        self._counting: asyncio.Future[LedgerCount] | None = None
+        self._counting: asyncio.Future[Gauged] | None = None
         self._nodes = 0
         self._readings: Readings | None = None
         self._not_ready_reason: NotReadyReason | None = None
@@ -61,7 +61,9 @@ class Metering:
         """Return the present metrics."""
         is_ready, tally = await asyncio.gather(self._is_ready(), self._ledger_count())
         running = self._readings.running if self._readings is not None else 0
-        return self.metrics.exposition(Gauges(is_ready, self._nodes, running, tally), accept)
+        ours = {"ready": is_ready, "nodes": self._nodes, "readings_running": running, "ledger_up": tally is not None}
+        now: Gauged = {f"zombie_{name}": {(): float(figure)} for name, figure in ours.items()}
+        return self.metrics.exposition({**now, **(tally or {})}, accept)
 
     async def _is_ready(self) -> bool:
         if self._not_ready_reason is None:
@@ -72,7 +74,7 @@ class Metering:
         except TimeoutError:
             return False
 
-    async def _ledger_count(self) -> LedgerCount | None:
+    async def _ledger_count(self) -> Gauged | None:
         """Count once for all simultaneous scrapes: if the record hangs, scrapes must not pile up."""
         if self._counting is None or self._counting.done():
             self._counting = asyncio.ensure_future(self._tallies())

@@ -1,13 +1,13 @@
-"""Counts for the metrics, read in a single transaction; incidents are counted again only after a change."""
+"""Gauges of the record, read in a single transaction; incidents are counted again only after a change."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from sqlalchemy import Connection, func, select
 
+from bot.domain.transitions import State
 from bot.ledger import holds
 from bot.ledger.database import Database, Store, reads
 from bot.ledger.inbox import GIVEN_UP
@@ -22,44 +22,52 @@ _GIVEN_UP = select(func.count()).select_from(DELIVERIES).where(GIVEN_UP)  # by a
 _POSTS = select(func.count()).select_from(POSTS).where(POSTS.c.waiting)
 
 Gauged: TypeAlias = Mapping[str, Mapping[tuple[str, ...], float]]  # by gauge, and by the values of its labels
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerCount:
-    """The counts at a moment; `incidents` by (state, cause), with an empty cause for none."""
-
-    incidents: Mapping[tuple[str, str], int]
-    deliveries_waiting: int
-    deliveries_given_up: int
-    posts_waiting: int
-    is_braked: bool
-    of_extras: Gauged = field(default_factory=dict)
+OF_RECORD: Mapping[str, tuple[str, tuple[str, ...]]] = {  # what each says, and its labels
+    "zombie_brake": ("1 while the brake is on and nothing begins.", ()),
+    "zombie_incidents": ("Incidents on record by state.", ("state",)),
+    "zombie_incidents_by_cause": ("Incidents on record by cause and state.", ("cause", "state")),
+    "zombie_queue_depth": ("Deliveries of sources that are stored and not handled yet.", ()),
+    "zombie_deliveries_given_up": ("Deliveries of the last days that were given up.", ()),
+    "zombie_posts_waiting": ("Cards, details and notes that wait to be sent.", ()),
+}
 
 
 class LedgerCounts(Store):
-    """Counts, and caches the counts of incidents until an incident changes; extras count in the same transaction."""
+    """Reads the gauges `OF_RECORD`, and those of extras in the same transaction."""
 
     def __init__(self, database: Database, of_extras: Sequence[Callable[[Connection], Gauged]] = ()) -> None:
         super().__init__(database)
         self._of_extras = of_extras
         self._counted_at = -1
-        self._incidents: Mapping[tuple[str, str], int] = {}
+        self._incidents: Gauged = {}
 
     @reads
-    def read(self, connection: Connection) -> LedgerCount:
+    def read(self, connection: Connection) -> Gauged:
         """Count.
 
         Raises: LedgerUnavailable when the database cannot be read.
         """
         change = int(connection.execute(_LAST_CHANGE).scalar_one())
         if change != self._counted_at:
-            rows = connection.execute(_INCIDENTS)
-            self._incidents, self._counted_at = {(str(row[0]), str(row[1])): int(row[2]) for row in rows}, change
-        return LedgerCount(
-            self._incidents,
-            int(connection.execute(_DELIVERIES).scalar_one()),
-            int(connection.execute(_GIVEN_UP).scalar_one()),
-            int(connection.execute(_POSTS).scalar_one()),
-            holds.brake(connection) is not None,
-            {name: values for read in self._of_extras for name, values in read(connection).items()},
-        )
+            self._incidents, self._counted_at = _count_incidents(connection), change
+        found: dict[str, Mapping[tuple[str, ...], float]] = {
+            **self._incidents,
+            "zombie_brake": {(): float(holds.brake(connection) is not None)},
+            "zombie_queue_depth": {(): connection.execute(_DELIVERIES).scalar_one()},
+            "zombie_deliveries_given_up": {(): connection.execute(_GIVEN_UP).scalar_one()},
+            "zombie_posts_waiting": {(): connection.execute(_POSTS).scalar_one()},
+        }
+        for read in self._of_extras:
+            found |= read(connection)
+        return found
+
+
+def _count_incidents(connection: Connection) -> Gauged:
+    found = {(str(state), str(cause)): int(count) for state, cause, count in connection.execute(_INCIDENTS)}
+    by_state: Mapping[tuple[str, ...], float] = {
+        (state.value,): sum(count for (name, _), count in found.items() if name == state.value) for state in State
+    }
+    by_cause: Mapping[tuple[str, ...], float] = {
+        (cause, state): count for (state, cause), count in found.items() if cause
+    }
+    return {"zombie_incidents": by_state, "zombie_incidents_by_cause": by_cause}

@@ -8,10 +8,10 @@ Format: https://prometheus.io/docs/instrumenting/exposition_formats/ and OpenMet
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -24,9 +24,8 @@ from bot.domain.addresses import is_loopback
 from bot.domain.contracts import Log
 from bot.domain.events import StepFailed, StepSkipped, StepVerified
 from bot.domain.incident import Incident, StepRecord
-from bot.domain.transitions import State
 from bot.domain.verdict import Status
-from bot.ledger.ledger_counts import LedgerCount
+from bot.ledger.ledger_counts import OF_RECORD, Gauged
 from bot.sources.body import is_bearer
 
 ACK = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0)  # Slack waits 3 s, PagerDuty 16
@@ -43,7 +42,14 @@ _TROUBLE = ("_failed", "_unavailable", "_lost", "_refused", "_unreadable", "_giv
 _ENDINGS = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "info": ("_info",)}
 # Outcomes that anybody can cause: their times do not say how fast the bot is.
 UNPROVEN = frozenset({"unauthorized", "slow", "aborted", "too-large"})
-NO_GAUGES: Mapping[str, tuple[str, tuple[str, ...]]] = {}
+Gauges: TypeAlias = Mapping[str, tuple[str, tuple[str, ...]]]  # what each says, and its labels, by its name
+NO_GAUGES: Gauges = {}
+OF_BOT: Gauges = {  # beside those of the record
+    "zombie_ready": ("1 while the bot takes work, as /readyz says.", ()),
+    "zombie_ledger_up": ("1 while the record can be asked.", ()),
+    "zombie_nodes": ("Nodes of the inventory.", ()),
+    "zombie_readings_running": ("Nodes that are being read.", ()),
+}
 _MOST_EVENTS = 100  # event names are fixed words; a bug that invents names at run time must not flood Prometheus
 
 
@@ -90,37 +96,26 @@ def _action(incident: Incident, step: StepRecord) -> str:
     return steps[step.number - 1].action if step.number <= len(steps) else "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Gauges:
-    """The gauges' values at the moment of a scrape.
-
-    Shape: `ledger` is what was counted in the record; None where it could not be read.
-    """
-
-    is_ready: bool = False
-    nodes: int = 0
-    readings: int = 0
-    ledger: LedgerCount | None = None
-
-
 class Metrics:
     """Counters that follow the log and the web edge, and gauges that are set at each scrape.
 
-    Shape: `actions` are the names of all actions, so that each starts at 0. `of_extras` are the extras' gauges: what
-    each says, and its labels, by its name.
+    Shape: `actions` are the names of all actions, so that each starts at 0. `of_extras` are the extras' gauges.
     """
 
     def __init__(
         self,
         version: str,
         actions: Iterable[str] = (),
-        of_extras: Mapping[str, tuple[str, tuple[str, ...]]] = NO_GAUGES,
+        of_extras: Gauges = NO_GAUGES,
     ) -> None:
         self.registry = CollectorRegistry(auto_describe=True)
         self._own = _Own(self.registry)
-        self._of_extras = {
-            name: Gauge(name, says, labels, registry=self.registry) for name, (says, labels) in of_extras.items()
+        gauges = {**OF_BOT, **OF_RECORD, **of_extras}
+        self._gauges = {
+            name: Gauge(name, says, labels, registry=self.registry) for name, (says, labels) in gauges.items()
         }
+        # Of what could not be read there is no figure: zero and unknown are two things.
+        self._unread: Gauged = {name: {} if labels else {(): math.nan} for name, (_, labels) in gauges.items()}
         self._events: set[str] = set()
         # Otherwise each counter gets a second series that nobody reads.
         disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -174,41 +169,36 @@ class Metrics:
         """Count a request that was answered 401, by the path of its route."""
         self._own.unauthorized.labels(path).inc()
 
-    def exposition(self, now: Gauges, accept: str = "") -> tuple[bytes, str]:
-        """Return all metrics in the format of the scraper's Accept header, and that format's content type."""
-        self._own.set(now)
-        for name, gauge in self._of_extras.items():
+    def exposition(self, now: Gauged, accept: str = "") -> tuple[bytes, str]:
+        """Return all metrics in the format of the scraper's Accept header, and that format's content type.
+
+        Shape: `now` has the gauges' figures, as far as they could be read.
+        """
+        for name, gauge in self._gauges.items():
             gauge.clear()
-            for labels, figure in now.ledger.of_extras.get(name, {}).items() if now.ledger is not None else ():
-                gauge.labels(*labels).set(figure)
+            for labels, figure in now.get(name, self._unread[name]).items():
+                (gauge.labels(*labels) if labels else gauge).set(figure)
         encode, content_type = choose_encoder(accept)
         return encode(self.registry), content_type
 
     @property
     def names(self) -> Sequence[str]:
         """Every series by its name in queries, without those of the process."""
-        families = [family for metric in (*self._own.all, *self._of_extras.values()) for family in metric.describe()]
+        families = [family for metric in (*self._own.all, *self._gauges.values()) for family in metric.describe()]
         return sorted(f"{family.name}{ending}" for family in families for ending in _ENDINGS.get(family.type, ("",)))
 
 
 class _Own:
-    """The metrics themselves. Labels are words of the bot or of playbooks, never of a node or an alert."""
+    """The metrics that count. Labels are words of the bot or of playbooks, never of a node or an alert."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def counter(name: str, says: str, *labels: str) -> Counter:
             return Counter(name, says, labels, registry=registry)
 
-        def gauge(name: str, says: str, *labels: str) -> Gauge:
-            return Gauge(name, says, labels, registry=registry)
-
         def histogram(name: str, says: str, buckets: Sequence[float]) -> Histogram:
             return Histogram(name, says, buckets=buckets, registry=registry)
 
         self.build = Info("zombie_build", "The version that runs.", registry=registry)
-        self.ready = gauge("zombie_ready", "1 while the bot takes work, as /readyz says.")
-        self.ledger_up = gauge("zombie_ledger_up", "1 while the record can be asked.")
-        self.nodes = gauge("zombie_nodes", "Nodes of the inventory.")
-        self.brake = gauge("zombie_brake", "1 while the brake is on and nothing begins.")
         self.webhooks = counter("zombie_webhooks_total", "Requests of sources by outcome.", "source", "outcome")
         self.unauthorized = counter("zombie_unauthorized_total", "Requests with bad credentials, by path.", "path")
         self.ack_seconds = histogram("zombie_ack_seconds", "From a source's request to its answer.", ACK)
@@ -216,45 +206,16 @@ class _Own:
         self.check_seconds = histogram("zombie_check_seconds", "A reading of a node, its window included.", CHECK)
         self.verdict_seconds = histogram("zombie_verdict_seconds", "From an alert or request to its verdict.", VERDICT)
         self.steps = counter("zombie_actions_total", "Steps by action and by how they ended.", "action", "outcome")
-        self.incidents = gauge("zombie_incidents", "Incidents on record by state.", "state")
-        self.by_cause = gauge("zombie_incidents_by_cause", "Incidents on record by cause and state.", "cause", "state")
         self.wave_turns = counter("zombie_wave_turns_total", "Turns of waves by the node's outcome.", "outcome")
         self.sweeps = counter("zombie_sweeps_total", "Sweeps by who asked and how they ended.", "kind", "ended")
         self.sweep_seconds = histogram("zombie_sweep_seconds", "A sweep, from its first node to its last.", SWEEP)
         self.sweep_nodes = counter("zombie_sweep_nodes_total", "Nodes of sweeps by outcome.", "came")
         self.sweep_news = counter("zombie_sweep_news_total", "Nodes that a digest reported as new or nearer.", "what")
-        self.queue = gauge("zombie_queue_depth", "Deliveries of sources that are stored and not handled yet.")
-        self.given_up = gauge("zombie_deliveries_given_up", "Deliveries of the last days that were given up.")
-        self.posts = gauge("zombie_posts_waiting", "Cards, details and notes that wait to be sent.")
-        self.readings = gauge("zombie_readings_running", "Nodes that are being read.")
         self.trouble = counter("zombie_trouble_total", "Log lines that report a failure, by event.", "event")
 
     @property
-    def all(self) -> Sequence[Counter | Gauge | Histogram | Info]:
-        return [metric for metric in vars(self).values() if isinstance(metric, Counter | Gauge | Histogram | Info)]
-
-    def set(self, now: Gauges) -> None:
-        self.ready.set(now.is_ready)
-        self.nodes.set(now.nodes)
-        self.readings.set(now.readings)
-        self.ledger_up.set(now.ledger is not None)
-        self.incidents.clear()
-        self.by_cause.clear()
-        if now.ledger is None:  # what could not be read has no series: zero and unknown are two things
-            for gauge in (self.queue, self.posts, self.brake, self.given_up):
-                gauge.set(float("nan"))
-            return
-        self.queue.set(now.ledger.deliveries_waiting)
-        self.posts.set(now.ledger.posts_waiting)
-        self.brake.set(now.ledger.is_braked)
-        self.given_up.set(now.ledger.deliveries_given_up)
-        for state in State:
-            self.incidents.labels(state.value).set(
-                sum(count for (name, _), count in now.ledger.incidents.items() if name == state.value)
-            )
-        for (state_name, cause), count in now.ledger.incidents.items():
-            if cause:
-                self.by_cause.labels(cause, state_name).set(count)
+    def all(self) -> Sequence[Counter | Histogram | Info]:
+        return list(vars(self).values())
 
 
 _FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")

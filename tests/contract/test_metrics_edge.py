@@ -17,7 +17,7 @@ from bot.domain.errors import LedgerUnavailable
 from bot.domain.policy import Policy
 from bot.extras.marks.marks import CauseLookedAt, VerdictMarked
 from bot.extras.marks.store import MarkCounts, MarkStore
-from bot.ledger.ledger_counts import LedgerCount, LedgerCounts
+from bot.ledger.ledger_counts import Gauged, LedgerCounts
 from bot.seats import Counts
 from bot.settings import Settings
 from bot.sources import settings_of
@@ -25,7 +25,11 @@ from bot.surfaces.web import WebEdge
 from tests.record.ledgers import ledger_in
 
 TOKEN = "a-token-of-thirty-two-characters"
-SOME = LedgerCount({("resolved", "leak"): 2}, 4, 3, 1, False)
+SOME: Gauged = {
+    "zombie_incidents": {("resolved",): 2.0},
+    "zombie_queue_depth": {(): 4.0},
+    "zombie_deliveries_given_up": {(): 3.0},
+}
 
 
 class Standing:
@@ -37,7 +41,7 @@ class Standing:
         return ""
 
 
-async def tally() -> LedgerCount:
+async def tally() -> Gauged:
     return SOME
 
 
@@ -45,7 +49,7 @@ async def tally() -> LedgerCount:
 async def edge(
     folder: Path,
     token: str = "",
-    tallies: Callable[[], Awaitable[LedgerCount]] = tally,
+    tallies: Callable[[], Awaitable[Gauged]] = tally,
     patience: float = 5.0,
     of_extras: Sequence[Counts] = (),
 ) -> AsyncIterator[tuple[httpx.AsyncClient, Metering, JsonLog]]:
@@ -128,7 +132,7 @@ async def test_others_need_the_token(tmp_path: Path, token: str, headers: Mappin
 
 
 async def test_record_that_cannot_be_asked_is_told_as_that(tmp_path: Path) -> None:
-    async def broken() -> LedgerCount:
+    async def broken() -> Gauged:
         raise LedgerUnavailable("The disk is gone.")
 
     async with edge(tmp_path, tallies=broken) as (client, _, _):
@@ -140,7 +144,7 @@ async def test_record_that_cannot_be_asked_is_told_as_that(tmp_path: Path) -> No
 async def test_record_that_hangs_is_asked_once_however_many_scrape(tmp_path: Path) -> None:
     asked, never = 0, asyncio.Event()
 
-    async def hangs() -> LedgerCount:
+    async def hangs() -> Gauged:
         nonlocal asked
         asked += 1
         await never.wait()

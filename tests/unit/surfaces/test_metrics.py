@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from bot.domain.transitions import State
 from bot.domain.verdict import Status
 from bot.extras.waves.events import TurnOutcome
 from bot.extras.waves.store import WaveCounts
 from bot.extras.waves.wave import WaveState
-from bot.ledger.ledger_counts import LedgerCount
-from bot.surfaces.metrics import Gauges, Metrics
+from bot.ledger.ledger_counts import Gauged
+from bot.surfaces.metrics import Metrics
 
-NOTHING = LedgerCount({}, 0, 0, 0, is_braked=False)
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
-def samples(metrics: Metrics, now: Gauges | None = None) -> Samples:
-    text, _ = metrics.exposition(now or Gauges())
+def samples(metrics: Metrics, now: Gauged | None = None) -> Samples:
+    text, _ = metrics.exposition(now or {})
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for family in text_string_to_metric_families(text.decode())
@@ -104,48 +101,39 @@ def test_events_that_a_bug_makes_up_do_not_fill_the_scraper() -> None:
 def test_waves_are_told_by_state_and_their_turns_by_what_came_of_them() -> None:
     metrics = Metrics("1", of_extras=WaveCounts.gauges)
     none: dict[tuple[str, ...], float] = {(state.value,): 0.0 for state in WaveState}
-    before = samples(metrics, Gauges(ledger=replace(NOTHING, of_extras={"zombie_waves": none})))
+    before = samples(metrics, {"zombie_waves": none})
     assert {counted("zombie_wave_turns_total", before, outcome=outcome.value) for outcome in TurnOutcome} == {0}
     assert {counted("zombie_waves", before, state=state.value) for state in WaveState} == {0}
     for change in ({"change": "TurnGiven"}, *[{"change": "TurnEnded", "outcome": "cured"}] * 2):
         metrics.heard("wave", {"wave": "wave-abcd", **change})
-    found = samples(metrics, Gauges(ledger=replace(NOTHING, of_extras={"zombie_waves": none | {("stopped",): 1.0}})))
+    found = samples(metrics, {"zombie_waves": none | {("stopped",): 1.0}})
     assert counted("zombie_wave_turns_total", found, outcome="cured") == 2
     assert counted("zombie_waves", found, state="stopped") == 1
-    assert not [name for name, _ in samples(metrics, Gauges()) if name == "zombie_waves"], "not asked is not none"
+    assert not [name for name, _ in samples(metrics) if name == "zombie_waves"], "not asked is not none"
 
 
-def test_incidents_are_told_by_state_and_by_cause() -> None:
-    now = Gauges(
-        is_ready=True,
-        nodes=7,
-        readings=2,
-        ledger=LedgerCount({("resolved", "leak"): 3, ("escalated", "leak"): 1, ("triaged", ""): 5}, 4, 0, 0, True),
-    )
-    found = samples(Metrics("1"), now)
-    assert counted("zombie_incidents", found, state="resolved") == 3
-    assert counted("zombie_incidents", found, state="triaged") == 5
-    assert {state.value for state in State} == {
-        dict(labels)["state"] for name, labels in found if name == "zombie_incidents"
-    }
+def test_gauges_have_the_figures_of_the_moment_and_their_labels() -> None:
+    metrics = Metrics("1")
+    samples(metrics, {"zombie_incidents_by_cause": {("leak", "resolved"): 3.0}, "zombie_ready": {(): 0.0}})
+    now: Gauged = {"zombie_incidents_by_cause": {("leak", "escalated"): 1.0}, "zombie_ready": {(): 1.0}}
+    found = samples(metrics, now)
     assert counted("zombie_incidents_by_cause", found, cause="leak", state="escalated") == 1
-    assert (counted("zombie_queue_depth", found), counted("zombie_posts_waiting", found)) == (4, 0)
-    assert [counted(f"zombie_{name}", found) for name in ("ready", "ledger_up", "brake")] == [1, 1, 1]
+    assert sum(1 for name, _ in found if name == "zombie_incidents_by_cause") == 1
+    assert counted("zombie_ready", found) == 1
 
 
 def test_record_that_cannot_be_asked_is_not_an_empty_one() -> None:
     metrics = Metrics("1")
-    samples(metrics, Gauges(ledger=replace(NOTHING, incidents={("resolved", "leak"): 3}, deliveries_waiting=4)))
-    found = samples(metrics, Gauges(is_ready=True))
-    assert counted("zombie_ledger_up", found) == 0
+    samples(metrics, {"zombie_incidents": {("resolved",): 3.0}, "zombie_queue_depth": {(): 4.0}})
+    found = samples(metrics, {"zombie_ready": {(): 1.0}})
     assert math.isnan(counted("zombie_queue_depth", found))
     assert not [name for name, _ in found if name.startswith("zombie_incidents")]
 
 
 def test_scraper_is_given_the_format_it_asks_for() -> None:
     metrics = Metrics("1")
-    plain, as_text = metrics.exposition(Gauges())
-    open_metrics, as_open = metrics.exposition(Gauges(), "application/openmetrics-text; version=1.0.0")
+    plain, as_text = metrics.exposition({})
+    open_metrics, as_open = metrics.exposition({}, "application/openmetrics-text; version=1.0.0")
     assert as_text.startswith("text/plain; version=")
     assert as_open.startswith("application/openmetrics-text")
     assert open_metrics.endswith(b"# EOF\n")
