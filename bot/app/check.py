@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeAlias
@@ -11,10 +10,10 @@ from typing import TypeAlias
 from bot.actions import ACTIONS
 from bot.app.factories import now
 from bot.app.kubernetes import draining
+from bot.app.many_nodes import each_node
 from bot.app.start_limiter import StartLimiter
 from bot.domain.batch import Sampling
 from bot.domain.contracts import Listener, Transport
-from bot.domain.errors import UsageError
 from bot.domain.growth import CountSample, Growth
 from bot.domain.mute_record import MuteRecord
 from bot.domain.node import Node
@@ -56,35 +55,13 @@ def triage_of(settings: Settings, transport: Transport, mutes: MuteRecord | None
 
 
 async def check(what: Check, heard: Listener, concluded: HearsVerdict) -> None:
-    """Diagnose every node and pass on each verdict as it comes. Raises: UsageError, as `judge_each`."""
+    """Diagnose every node and pass on each verdict as it comes. Raises: UsageError, as `each_node`."""
     redactor, diagnose = Redactor(), StartLimiter(what.triage.cpu_lock).paced(what.triage.diagnose)
 
     async def judge(node: Node) -> None:
         concluded(without_secrets(await diagnose(node, what.playbook, heard), redactor))
 
-    await judge_each(what, judge)
-
-
-async def judge_each(what: Check, judge: Callable[[Node], Awaitable[None]]) -> None:
-    """Judge every node, `parallel` at a time.
-
-    Raises: UsageError (a missing key or known_hosts file) of any node, once all others are through.
-    """
-    wrong: list[UsageError] = []
-    waiting = iter(what.nodes)
-
-    async def worker() -> None:
-        for node in waiting:
-            try:
-                await judge(node)
-            except UsageError as error:
-                wrong.append(error)
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(min(what.parallel, len(what.nodes))):
-            group.create_task(worker())
-    if wrong:
-        raise wrong[0]
+    await each_node(what.nodes, what.parallel, judge)
 
 
 @dataclass(frozen=True, slots=True)

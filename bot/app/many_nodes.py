@@ -1,11 +1,16 @@
-"""What it takes to read many nodes at once: open files, a collector that does not look at all of them, processes."""
+"""What it takes to read many nodes at once: a limit, open files, a collector that does not look at all, processes."""
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import resource
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
+
+from bot.domain.errors import UsageError
+from bot.domain.node import Node
 
 AT_ONCE = 200  # so many nodes keep a processor busy for about a window, so more would only wait
 FILES_A_NODE = 2
@@ -15,6 +20,28 @@ MOST_BESIDE = 2  # each takes as much memory as this process
 FEWEST_NODES = 100  # for each: fewer are read and judged within the window anyway
 PARSED_LATE = 300  # nodes at once, whose readings take more memory than what they said; of fewer that spares time
 ALLOCATIONS_BETWEEN_LOOKS = 20_000  # each run visits the objects of all running nodes; Python's default is 700
+
+
+async def each_node(nodes: Sequence[Node], parallel: int, work: Callable[[Node], Awaitable[None]]) -> None:
+    """Do the work for every node, `parallel` at a time.
+
+    Raises: UsageError (a missing key or known_hosts file) of any node, once all others are through.
+    """
+    wrong: list[UsageError] = []
+    waiting = iter(nodes)
+
+    async def worker() -> None:
+        for node in waiting:
+            try:
+                await work(node)
+            except UsageError as error:
+                wrong.append(error)
+
+    async with asyncio.TaskGroup() as group:  # as many tasks as may work at once, however many nodes wait
+        for _ in range(min(parallel, len(nodes))):
+            group.create_task(worker())
+    if wrong:
+        raise wrong[0]
 
 
 def raise_file_limit(nodes: int, limits: Any = resource) -> int:

@@ -284,7 +284,7 @@ async def _check_nodes(
 
     `writes`: JSON is written while nodes are read; with --open a node's document waits for its incident.
     """
-    from bot.app.check import judge_each
+    from bot.app.many_nodes import each_node
     from bot.app.terminal_progress import shown_progress
 
     writing = stream.writing() if stream is not None and writes else contextlib.nullcontext()
@@ -297,7 +297,7 @@ async def _check_nodes(
             if stream is not None:
                 stream.add(node.name, evaluated.text)
 
-        await judge_each(what, judge)
+        await each_node(what.nodes, what.parallel, judge)
 
 
 def _load_extra_readers(arguments: argparse.Namespace, database: Database | None) -> list[ReadsMore]:

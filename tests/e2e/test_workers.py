@@ -236,7 +236,7 @@ class Cluster:
         settings = Settings(members={"workers": WorkersSettings(scheduler=self.shop.url)}, deadline=DEADLINE)
         nowhere: Any = None  # this machine reads no node
         means = SweepDependencies(settings, nowhere, parallel=CHUNK, remark=told)
-        await means.sweep(self.nodes, len(self.nodes), sweep).reader.answers(self.nodes, heard)
+        await means.sweep(self.nodes, len(self.nodes), sweep).reader.read(self.nodes, heard)
 
     def joins(self) -> None:
         self.workers.append(self.shop.worker("--parallel", "50"))

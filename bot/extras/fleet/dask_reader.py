@@ -22,7 +22,7 @@ from bot.domain.safe_text import listed, one_line, redacted_line
 from bot.extras.fleet.dask_scheduler import Roster, SchedulerAddress, resource
 from bot.extras.fleet.dask_worker import CONNECT_SECONDS, dask_options, read_chunk, security
 from bot.extras.fleet.run import Hears
-from bot.extras.fleet.sweep import NodeAnswer, Sweep
+from bot.extras.fleet.sweep import Sweep
 from bot.extras.fleet.worker_messages import ChunkReply, ChunkRequest, SweepQuestion
 
 WAITS_FOR_WORKERS = 30.0  # seconds without any worker that could read what is left
@@ -50,8 +50,8 @@ class DaskReader:
     _lost: dict[str, list[str]] = field(default_factory=dict, init=False)
     _remarked: set[str] = field(default_factory=set, init=False)
 
-    async def answers(self, nodes: Sequence[Node], heard: Hears = lambda answer: None) -> list[NodeAnswer]:
-        """Return an answer for each node, those of a chunk passed on as it comes.
+    async def read(self, nodes: Sequence[Node], heard: Hears) -> None:
+        """Pass on an answer for each node, those of a chunk as it comes.
 
         Raises: SchedulerError when the scheduler does not answer or is gone; or, once all others are done, when nodes
         were read by nobody, with the reason.
@@ -64,9 +64,9 @@ class DaskReader:
             entries = ()
         self.question = replace(self.question, mutes=tuple(entries))
         with dask_options():
-            return await self._answers(nodes, heard)
+            await self._read(nodes, heard)
 
-    async def _answers(self, nodes: Sequence[Node], heard: Hears) -> list[NodeAnswer]:
+    async def _read(self, nodes: Sequence[Node], heard: Hears) -> None:
         client = Client(
             self.address.url,
             asynchronous=True,
@@ -84,18 +84,18 @@ class DaskReader:
                 "Is it running? Without --scheduler and ZOMBIE_SCHEDULER this machine reads the nodes by itself.",
             ) from no
         try:
-            answers = await self._hand_out_chunks(client, nodes, heard)
+            are_any_read = await self._hand_out_chunks(client, nodes, heard)
         finally:
             await client.close(timeout=2)
         if self._lost:
-            rest = "The others were read, and are counted." if answers else "No node was read."
+            rest = "The others were read, and are counted." if are_any_read else "No node was read."
             raise SchedulerError(" ".join(self._says_lost()), rest)
-        return answers
 
-    async def _hand_out_chunks(self, client: Client, nodes: Sequence[Node], heard: Hears) -> list[NodeAnswer]:
+    async def _hand_out_chunks(self, client: Client, nodes: Sequence[Node], heard: Hears) -> bool:
+        """Have the nodes read; return whether any was."""
         run = _Run(client, await self._roster(client), asyncio.get_running_loop().time())
         self._remark_workers(run.roster, client)
-        answers, seen = list[NodeAnswer](), set[str]()
+        seen = set[str]()
 
         async def read(chunk: Chunk) -> None:
             reply = await self._reply(run, chunk)
@@ -103,7 +103,6 @@ class DaskReader:
             for answer in reply.answers if reply is not None else ():
                 if answer.node not in seen:  # a chunk that ran twice is counted once
                     seen.add(answer.node)
-                    answers.append(answer)
                     heard(answer)
 
         chunks = chunks_of(nodes, self.size)
@@ -120,7 +119,7 @@ class DaskReader:
             for task in (*reading, watching):
                 task.cancel()
             await asyncio.gather(*reading, watching, return_exceptions=True)
-        return answers
+        return bool(seen)
 
     async def _reply(self, run: _Run, chunk: Chunk) -> ChunkReply | None:
         """Return a worker's reply to a chunk; None where there is none, which is noted."""

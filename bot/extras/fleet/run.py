@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
-from bot.domain.errors import Unreachable, UsageError
+from bot.app.many_nodes import each_node
+from bot.domain.errors import Unreachable
 from bot.domain.node import Node
 from bot.domain.probe import Snapshot
 from bot.domain.safe_text import redacted_line
@@ -26,8 +27,8 @@ MOST_AT_ONCE = 50
 class Reads(Protocol):
     """Reads the nodes of a sweep, here or on other machines."""
 
-    async def answers(self, nodes: Sequence[Node], heard: Hears) -> list[NodeAnswer]:
-        """Return an answer for each node, passed on as they come. Raises: UsageError, once all others are done."""
+    async def read(self, nodes: Sequence[Node], heard: Hears) -> None:
+        """Pass on an answer for each node, as they come. Raises: UsageError, once all others are done."""
 
 
 @dataclass(slots=True)
@@ -59,7 +60,7 @@ class FleetRun:
             heard(answer)
 
         try:
-            await self.reader.answers(self.nodes, came)
+            await self.reader.read(self.nodes, came)
         finally:
             self.seconds = loop.time() - began
 
@@ -97,7 +98,6 @@ class FleetRun:
 
 
 Hears: TypeAlias = Callable[[NodeAnswer], None]
-Answers: TypeAlias = Callable[[Node], Awaitable[NodeAnswer]]
 LONGEST = 300  # characters of a sentence
 
 
@@ -109,12 +109,16 @@ class ChunkReader:
     sweep: Sweep
     parallel: int
 
-    async def answers(self, nodes: Sequence[Node], heard: Hears = lambda answer: None) -> list[NodeAnswer]:
-        """Return an answer for each node, each passed on as it comes; an unreachable node is an answer too.
+    async def read(self, nodes: Sequence[Node], heard: Hears) -> None:
+        """Pass on an answer for each node, as they come; an unreachable node is an answer too.
 
         Raises: UsageError (a missing key or known_hosts file) of any node, once all others are done.
         """
-        return await answers_of(nodes, self.parallel, self.answer, heard)
+
+        async def ask(node: Node) -> None:
+            heard(await self.answer(node))
+
+        await each_node(nodes, self.parallel, ask)
 
     async def answer(self, node: Node) -> NodeAnswer:
         """Return a node's answer; an unreachable node is an answer too.
@@ -178,32 +182,6 @@ class ChunkReader:
             counted=tuple(_growing_counts(self.sweep, snapshot, host.boot_id if isinstance(host, HostReading) else "")),
             seconds=seconds,
         )
-
-
-async def answers_of(nodes: Sequence[Node], parallel: int, answer: Answers, heard: Hears) -> list[NodeAnswer]:
-    """Return an answer for each node, so many at once, each passed on as it comes.
-
-    Raises: UsageError of any node, once all others are done.
-    """
-    waiting, answers, wrong = list(reversed(nodes)), list[NodeAnswer](), list[UsageError]()
-
-    async def reader() -> None:
-        while waiting:
-            node = waiting.pop()
-            try:
-                came = await answer(node)
-            except UsageError as error:
-                wrong.append(error)
-                continue
-            answers.append(came)
-            heard(came)
-
-    async with asyncio.TaskGroup() as group:  # as many tasks as may read at once, however many nodes wait
-        for _ in range(min(parallel, len(nodes))):
-            group.create_task(reader())
-    if wrong:
-        raise wrong[0]
-    return answers
 
 
 def _growing_counts(sweep: Sweep, snapshot: Snapshot, boot: str) -> Iterator[Counted]:

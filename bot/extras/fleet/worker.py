@@ -71,8 +71,7 @@ class ChunkWorker:
         answers, wrong = list[NodeAnswer](), ""
         reader = ChunkReader(triage, sweep, len(order.nodes))
         try:
-            if known:
-                await reader.answers(known, answers.append)
+            await reader.read(known, answers.append)
         except UsageError as no:  # a key or known_hosts file; the nodes already read are reported
             wrong = str(no)
         self.remark(f"read {len(answers)} of {len(order.nodes)} nodes")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -11,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bot.app.factories import nonce, ssh_scripts
-from bot.domain.errors import CannotRead, StoodStill, Unreachable, UsageError, ZombieError
+from bot.app.many_nodes import each_node
+from bot.domain.errors import CannotRead, StoodStill, Unreachable, ZombieError
 from bot.domain.node import Node
 from bot.extras.profiles.perf_command import CaptureRequest
 from bot.extras.profiles.profile import Profile
@@ -75,23 +75,14 @@ async def profile_nodes(
 
     Raises: UsageError (a missing key or known_hosts file, an unknown core) once all others are done.
     """
-    gate, wrong = asyncio.Semaphore(what.parallel), list[UsageError]()
-    profiler = Profiler(ssh_scripts(environment), nonce)
+    profiler, found = Profiler(ssh_scripts(environment), nonce), dict[str, NodeProfile]()
 
-    async def profiled(node: Node) -> NodeProfile | None:
-        async with gate:
-            try:
-                found = await profile_node(profiler, node, what)
-            except UsageError as error:
-                wrong.append(error)
-                return None
-            heard(found)
-            return found
+    async def profile(node: Node) -> None:
+        found[node.name] = await profile_node(profiler, node, what)
+        heard(found[node.name])
 
-    found = await asyncio.gather(*map(profiled, nodes))
-    if wrong:
-        raise wrong[0]
-    return [node for node in found if node is not None]
+    await each_node(nodes, what.parallel, profile)
+    return [found[node.name] for node in nodes]
 
 
 async def profile_node(profiler: Profiler, node: Node, what: Profiling) -> NodeProfile:

@@ -16,8 +16,9 @@ from typing import Any, NoReturn
 import pytest
 
 from bot.actions import ACTIONS
-from bot.app.check import Check, judge_each
+from bot.app.check import Check
 from bot.app.factories import library
+from bot.app.many_nodes import each_node
 from bot.app.shards import Asks, run_shared
 from bot.commands.check import EarlierCounts, _evaluator
 from bot.domain.batch import Batch, Sampling
@@ -78,7 +79,8 @@ def answers_of(
             except MissingFile as no:
                 came[node.name] = str(no)
 
-        await judge_each(what(), judge)
+        asked = what()
+        await each_node(asked.nodes, asked.parallel, judge)
 
     run_shared(several, ask, main)
     return came
