@@ -25,6 +25,7 @@ from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.post import Post
 from bot.domain.transitions import State
+from bot.extras.cases.explaining import Why
 from bot.ledger import Database, Leases, Ledger, Outbox, audit, is_file_there
 from bot.ledger.health import holds_ledger, is_served, ledger_words
 from bot.ledger.inbox import Inbox
@@ -315,7 +316,7 @@ def test_every_command_that_reads_the_record_reads_it_in_postgresql_too(
 ) -> None:
     monkeypatch.setenv("ZOMBIE_DATABASE_URL", database_url)
     # `why` looks for it, too, and by the same record.
-    monkeypatch.setattr("bot.extras.reports.report_maker._why_lines", lambda *_: ((), "left out", None))
+    monkeypatch.setattr("bot.extras.reports.report_maker.why_as_shown", lambda *_: Why((), "left out"))
     Path("inventory.toml").write_text(f'[nodes.{NODE.name}]\naddress = "{NODE.address}"\n')
     with Database.open(database_url) as database:
         incident = ended(database)

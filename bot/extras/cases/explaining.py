@@ -81,10 +81,36 @@ def explained(case: Case, playbook: Playbook) -> VerdictExplanation:
     return replace(explanation, changes=confirm_by_replay(explanation, playbook, len(explanation.changes)))
 
 
-def is_as_shown(explanation: VerdictExplanation, shown: Verdict) -> bool:
-    """True if the case, evaluated again, gives the verdict that people see; by another version it may not."""
-    again = explanation.verdict
-    return (again.status, again.cause, again.confidence) == (shown.status, shown.cause, shown.confidence)
+@dataclass(frozen=True, slots=True)
+class Why:
+    """What would have changed a verdict that people see, a sentence for each change; `because` is why there is none.
+
+    Shape: `again` is the verdict that the case gives now, None where it was not judged again.
+    """
+
+    sentences: tuple[str, ...] = ()
+    because: str = ""
+    again: Verdict | None = None
+
+
+def why_as_shown(case: Case, playbooks: Playbooks, shown: Verdict, most: int) -> Why:
+    """Say why a verdict that people see was given, by the playbook that gave it: so many changes, each proven."""
+    try:
+        playbook = playbooks.get(case.head.playbook)
+        if playbook.digest != case.head.playbook_digest:
+            return Why((), f"The playbook {case.head.playbook} has changed since, so it is not evaluated again.")
+        explanation = find_changes(case, playbook)
+        again = explanation.verdict
+        if (again.status, again.cause, again.confidence) != (shown.status, shown.cause, shown.confidence):
+            return Why(
+                (), "This version of the program gives another verdict, so nothing is said about changes.", again
+            )
+        if not explanation.changes:
+            return Why((), "No single change of a reading would change this verdict.", again)
+        proven = confirm_by_replay(explanation, playbook, most)
+    except ZombieError as no:  # it cannot be judged again
+        return Why((), no.sentence)
+    return Why(tuple(sentence(each, again, WORDS) for each in proven), "", again)
 
 
 def why_sentences(verdict: Verdict, playbooks: Playbooks) -> list[str]:
@@ -93,17 +119,7 @@ def why_sentences(verdict: Verdict, playbooks: Playbooks) -> list[str]:
     if kept is None:
         return []
     case = replace(kept, runs=tuple(map(without_secrets, kept.runs)), muted=verdict.muted)  # as it is stored
-    try:
-        playbook = playbooks.get(case.head.playbook)
-        if playbook.digest != case.head.playbook_digest:
-            return []
-        explanation = find_changes(case, playbook)
-        if not is_as_shown(explanation, verdict):
-            return []
-        proven = confirm_by_replay(explanation, playbook, MOST_PROVEN)
-    except ZombieError:  # it cannot be judged again, so nothing is said
-        return []
-    return [sentence(each, explanation.verdict, WORDS) for each in proven]
+    return list(why_as_shown(case, playbooks, verdict, MOST_PROVEN).sentences)
 
 
 @dataclass(frozen=True, slots=True)

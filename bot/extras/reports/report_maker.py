@@ -16,15 +16,13 @@ from bot.chat.thread_files import ReportFile
 from bot.domain.case import Case, read_case
 from bot.domain.core_heat import CoreHeat
 from bot.domain.entry import Entry
-from bot.domain.errors import BundleError, CaseError, LedgerUnavailable, PlaybookError, UnknownIncident
+from bot.domain.errors import BundleError, CaseError, LedgerUnavailable, UnknownIncident
 from bot.domain.fold import fold, triaged_in
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbooks
 from bot.domain.safe_text import one_line
-from bot.domain.verdict import Verdict
-from bot.extras.cases.explaining import confirm_by_replay, find_changes, is_as_shown
-from bot.extras.cases.what_if_words import sentence
+from bot.extras.cases.explaining import Why, why_as_shown
 from bot.extras.reports.page import page
 from bot.extras.reports.report import whole_report
 from bot.extras.reports.report_data import ReportData, StoredAnswer
@@ -65,18 +63,16 @@ def report_data(
     incident = fold(entries)
     head, broken = _house_head(database, incident_id)
     case, no_case = _stored_case(database, incident_id, entries)
-    changes, no_why, again = (
-        ((), no_case, None)
-        if case is None or incident.verdict is None
-        else _why_lines(case, playbooks, incident.verdict)
-    )
+    why = Why((), no_case)
+    if case is not None and incident.verdict is not None:
+        why = why_as_shown(case, playbooks, incident.verdict, MOST_CHANGES)
     node = known.by_name.get(incident.node) if known is not None else None
     together = ledger.incident_ids_of_card.now(incident.card)
     ended = incident.updated_at if incident.ended else None
     added = [
         each for shown in seat_values(extras, "reports").values() for each in shown(database, incident, entries, ended)
     ]
-    heat = (incident.verdict.heat if incident.verdict is not None else None) or (again.heat if again else None)
+    heat = (incident.verdict.heat if incident.verdict is not None else None) or (why.again.heat if why.again else None)
     return ReportData(
         incident,
         entries,
@@ -86,8 +82,8 @@ def report_data(
         head,
         broken,
         case.head if case is not None else None,
-        changes,
-        no_why,
+        why.sentences,
+        why.because,
         {**(node.labels if node is not None else {}), **(case.head.labels if case is not None else {})},
         pictures=tuple(_pictures(incident, heat)),
         profiles=tuple(each for each in added if isinstance(each, Picture))[:MOST_PICTURES],
@@ -142,30 +138,6 @@ def _pictures(incident: Incident, heat: CoreHeat | None) -> Iterator[Picture]:
 
     if heat is not None:
         yield Picture(core_picture(heat, incident.node), heat.alt_text)
-
-
-def _why_lines(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[str, ...], str, Verdict | None]:
-    """What `zombie why` says about it, if the playbook that judged it is available; and the verdict evaluated again.
-
-    A replay has confirmed each change.
-    """
-    try:
-        playbook = playbooks.get(case.head.playbook)
-        if playbook.digest != case.head.playbook_digest:
-            return (), f"The playbook {case.head.playbook} has changed since, so it is not evaluated again.", None
-        explanation = find_changes(case, playbook)
-    except (PlaybookError, CaseError) as no:
-        return (), no.sentence, None
-    if not is_as_shown(explanation, shown):
-        return (
-            (),
-            "This version of the program gives another verdict, so nothing is said about changes.",
-            explanation.verdict,
-        )
-    if not explanation.changes:
-        return (), "No single change of a reading would change this verdict.", explanation.verdict
-    found = confirm_by_replay(explanation, playbook, MOST_CHANGES)
-    return tuple(sentence(each, explanation.verdict, WORDS) for each in found), "", explanation.verdict
 
 
 def thread_files(bot: Bot) -> tuple[ThreadFileKind, ...]:

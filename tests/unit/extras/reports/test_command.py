@@ -12,6 +12,7 @@ from sqlalchemy import delete
 
 from bot.domain.entry import is_author
 from bot.domain.errors import LedgerUnavailable
+from bot.extras.cases.explaining import Why
 from bot.ledger import Ledger
 from bot.ledger.tables import KEPT_CASES
 from tests.commandline import CommandLine
@@ -24,7 +25,7 @@ from tests.unit.extras.reports.test_page import HOSTILE, Skeleton
 @pytest.fixture
 def unexplained(monkeypatch: pytest.MonkeyPatch) -> None:
     """What would change the verdict is left out of reports, for those that are about something else."""
-    monkeypatch.setattr("bot.extras.reports.report_maker._why_lines", lambda *_: ((), "left out", None))
+    monkeypatch.setattr("bot.extras.reports.report_maker.why_as_shown", lambda *_: Why((), "left out"))
 
 
 def test_page_is_written_where_it_says_with_what_the_record_and_the_node_said(run: CommandLine, tmp_path: Path) -> None:
