@@ -62,7 +62,7 @@ def test_readings_before_a_step_are_in_it_and_are_those_that_the_entry_names(tmp
     assert (found.broken, found.unproven) == ([], [])
     assert any("said before step 1" in each and digest[:16] in each for each in found.holds)
     (named,) = damage(raw.replace(b"napi starved", b"napi healthy"))
-    assert re.fullmatch(r"what was kept \(line \d+\): line \d+ was changed", named)
+    assert re.fullmatch(r"what was kept \(line \d+\): was changed", named)
     case = read_case(next(iter(bundle.kept)), "here", "n")
     other = replace(case, runs=(replace(case.runs[0], stdout="all was well"),)).text()
     assert any("no entry names" in each for each in broken(replace(bundle, kept=(other,))))

@@ -121,22 +121,9 @@ def test_every_region_that_is_flipped_is_named(bundle: Bundle) -> None:
         at += len(line) + 1
 
 
-def test_field_and_line_are_named(bundle: Bundle) -> None:
-    text = raw_of(bundle).decode()
-    for old, new, says in (
-        ('"by":"slack:T024BE7LD/U012APPRO"', '"by":"slack:T024BE7LD/U012APPRX"', "field by was changed"),
-        (f'"incident":"{bundle.head.incident}","node"', '"incident":"x","node"', "the head (line 1): field incident"),
-        ("disable ecs.service, then drain", "disable ecs.servicX, then drain", "the report (line"),
-    ):
-        assert old in text, old
-        (named, *_) = damage(text.replace(old, new, 1).encode())
-        assert says in named
-    run = '{\\"run\\":'
-    assert run in text
-    (named,) = damage(text.replace(run, run.replace("run", "ran"), 1).encode())
-    assert re.fullmatch(r"the case \(line \d+\): line \d+ was changed", named)
-    cut = text.rsplit("\n", 2)[0] + "\n"
-    assert damage(cut.encode()) == ("the list of hashes, its last line, was changed or is missing",)
+def test_list_of_hashes_that_is_cut_off_is_named(bundle: Bundle) -> None:
+    cut = raw_of(bundle).rsplit(b"\n", 2)[0] + b"\n"
+    assert damage(cut) == ("the list of hashes, its last line, was changed or is missing",)
 
 
 def forged(bundle: Bundle, at: int, **fields: Any) -> Bundle:

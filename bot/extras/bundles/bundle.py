@@ -1,12 +1,12 @@
 """A bundle: an incident in one file, which somebody else can check without our database.
 
 The text of a bundle is JSON lines in UTF-8: a head `{"bundle": 1, …}`, a line `{"entry": …}` for each entry of the
-incident, a line `{"house": …}` for each entry of the stream `house`, `{"case": TEXT}` if a case is kept,
-`{"report": TEXT}`, and last `{"parts": …, "sha256": …}`: a hash of every line before it and of every piece of it, and
-the hash of that list. These hashes show where a file was damaged. Forgery is detected by the chain of the entries and
-a head noted elsewhere. Form 2 has a line `{"kept": TEXT}` for everything else that the entries name by hash: what a
-node said just before a reboot, the sketch of a profile. An incident without such lines is written in form 1, which
-older programs can read.
+incident, a line `{"house": …}` for each entry of the stream `house`, `{"case": TEXT}` if a case is kept, `{"report":
+TEXT}`, and last `{"parts": …, "sha256": …}`: a hash of every line before it, and the hash of that list. These hashes
+show where a file was damaged (older programs noted `pieces` of each line, too, and look for them). Forgery is detected
+by the chain of the entries and a head noted elsewhere. Form 2 has a line `{"kept": TEXT}` for everything else that the
+entries name by hash: what a node said just before a reboot, the sketch of a profile. An incident without such lines is
+written in form 1, which older programs can read.
 
 A bundle is written and read line by line, and a file may come from anybody: what has no place in a bundle (a line that
 is too long, more values than an entry has) is refused before it takes memory.
@@ -30,7 +30,6 @@ from bot.domain.json_form import (
     count_json_values,
     decode_untrusted,
     has_more_values,
-    lines_of,
     memory_bytes,
     read,
     to_json_types,
@@ -48,8 +47,6 @@ MOST_STORY = 8 * 1024 * 1024  # bytes that the incident's own entries take, whic
 MOST_ENTRIES = 10_000  # of the incident: a fold copies what it has at each of them
 STORY_VALUES = 400_000  # of JSON in all of them
 MOST_VALUES = 100_000  # of JSON in an entry: a verdict has hundreds
-DIGITS = 16  # of a piece's hash, which only shows where to look
-MOST_PIECES = 100_000  # of a part that are compared one by one
 MOST_FINDINGS = 100
 _AGAIN = "Export it again: zombie incidents export ID -o FILE"
 _ALL = "What all of the record holds: zombie audit export"
@@ -64,9 +61,8 @@ _PACKED = {
     b"BZh": "bzip2",
 }
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_PIECE = re.compile(rb"(%b):(%b),?" % (_STRING, _STRING))
 _PART = re.compile(
-    rb'\{"part":(%b),"pieces":\{((?:%b:%b,?)*+)\},"sha256":"([0-9a-f]{64})"\}[,\]]' % (_STRING, _STRING, _STRING)
+    rb'\{"part":(%b),"pieces":\{(?:%b:%b,?)*+\},"sha256":"([0-9a-f]{64})"\}[,\]]' % (_STRING, _STRING, _STRING)
 )
 _OPENS, _CLOSES = b'{"parts":', re.compile(rb',"sha256":"([0-9a-f]{64})"\}')
 _LONGEST_NAME = 400  # bytes of a part's name that a sentence shows
@@ -123,7 +119,7 @@ class Bundle:
             line = text.encode()
             if _ENTRY in row and (too_large := story.count_entry(StoredEntry(**row[_ENTRY]), text)):
                 raise BundleError(f"The bundle would be too large: {too_large}.", _ALL)
-            part = _canonical_bytes({"part": _row_name(row), "sha256": _hash(line), "pieces": dict(_pieces(row))})
+            part = canonical({"part": _row_name(row), "sha256": _hash(line), "pieces": {}}).encode()
             size += len(line) + len(part) + 2
             parts.append(part)
             if memory_bytes(text) > MOST_LINE or size > MOST_BYTES:
@@ -188,7 +184,7 @@ class BundleFile:
             at, before = at + len(line), len(line)
 
     def damage(self) -> tuple[str, ...]:
-        """Return which parts were changed since it was written, each with the changed piece if that is known."""
+        """Return which parts were changed since it was written, each by its name and line."""
         self._file.seek(self._list_at)
         closing = self._file.readline(MOST_LIST + 1).removesuffix(b"\n")
         ends = _CLOSES.fullmatch(closing, max(0, len(closing) - _CLOSING))
@@ -209,10 +205,10 @@ class BundleFile:
                 return
             at, number = part.end(), number + 1
             line = self._file.readline(MOST_LINE + 1).removesuffix(b"\n") if number <= self._lines else b""
-            if _hash(line) != part[3].decode():
+            if _hash(line) != part[2].decode():
                 is_name = len(part[1]) <= _LONGEST_NAME
                 name = one_line(str(_object(part[1].decode(errors="replace"))), 80) if is_name else "a part"
-                yield f"{name} (line {number}): {_pieces_changed(line, part) or 'was changed'}"
+                yield f"{name} (line {number}): {'was changed' if line else 'is missing'}"
         if (more := self._lines - number) > 0:
             yield f"line {number + 1}: {more} lines were added"
 
@@ -325,41 +321,11 @@ def _row_name(row: Mapping[str, Any]) -> str:
     return "the case" if _CASE in row else _KEPT_NAME if _KEPT in row else "the report"
 
 
-def _pieces(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of a part, and a short hash of each: an object's fields, or a text's lines."""
-    inner = row if _HEAD in row else next(iter(row.values()))
-    named = inner.items() if isinstance(inner, Mapping) else enumerate(lines_of(str(inner)), 1)
-    for name, value in named:
-        yield str(name), _hash(_canonical_bytes(value))[:DIGITS]
-
-
-def _pieces_changed(line: bytes, part: re.Match[bytes]) -> str:
-    row = _object(line.decode(errors="replace"))
-    if not isinstance(row, dict) or not row:
-        return "is not JSON any more" if line else "is missing"
-    size = part.end(2) - part.start(2)
-    was = dict(itertools.islice(_PIECE.findall(part[2]) if size <= MOST_PIECES * 40 else (), MOST_PIECES))
-    now = {
-        _canonical_bytes(name): _canonical_bytes(digest) for name, digest in itertools.islice(_pieces(row), MOST_PIECES)
-    }
-    if len(was) in (0, MOST_PIECES) or len(now) == MOST_PIECES:
-        return ""
-    names = [name for name in dict.fromkeys((*was, *now)) if now.get(name) != was.get(name)]
-    what = "line" if next(iter(row)) in (_CASE, _KEPT, _REPORT) else "field"
-    said = (str(_object(name.decode(errors="replace"))) for name in names[:5])
-    some = ", ".join(one_line(name, 40) for name in said) + (", …" if len(names) > 5 else "")
-    return f"{what} {some} was changed" if names else ""
-
-
 def _object(text: str) -> Any:
     try:
         return decode_untrusted(text, MOST_VALUES)
     except ValueError:
         return None
-
-
-def _canonical_bytes(value: Any) -> bytes:
-    return canonical(value).encode(errors="surrogatepass")  # a damaged file may hold any escape
 
 
 def _hash(raw: bytes) -> str:
