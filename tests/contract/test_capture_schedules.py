@@ -20,8 +20,8 @@ from bot.extras.captures.ring_status import RollingStatus, parse_status
 from bot.extras.captures.store import CaptureStore
 from bot.ledger import audit
 from bot.ledger.database import on_thread
+from tests.record.ledgers import database_in_memory
 from tests.schedules.captures import played_captures, printed
-from tests.schedules.drawn import database_in_memory
 
 CAPTURES = int(os.environ.get("ZOMBIE_CAPTURES", "40"))
 LONG = 400  # the schedules among which each hole is found

@@ -2,11 +2,12 @@
 
 import pytest
 
+from tests.record.ledgers import database_in_memory
 from tests.schedules.chat_mutations import SLACK_MUTATIONS, TEAMS_MUTATIONS
 from tests.schedules.chat_schedule import play
 from tests.schedules.chat_seats import ScheduledTeams, Seat
 from tests.schedules.chat_slack import ScheduledSlack
-from tests.schedules.drawn import USUAL, USUAL_PARTS, database_in_memory
+from tests.schedules.drawn import USUAL, USUAL_PARTS
 from tests.schedules.mutations import MUTATIONS, Mutation
 from tests.schedules.schedule import played
 from tests.schedules.world import APART

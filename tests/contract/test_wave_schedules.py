@@ -18,7 +18,7 @@ from bot.extras.waves.wave import Turn, WaveState
 from bot.extras.waves.wave_service import CONTROLS_GONE
 from bot.extras.waves.words import wave_lines
 from tests.record.audits import audit
-from tests.schedules.drawn import database_in_memory
+from tests.record.ledgers import database_in_memory
 from tests.schedules.waves import is_stopped, played_wave
 from tests.schedules.world import APART
 

@@ -42,7 +42,7 @@ from bot.response.incident_record import IncidentRecord
 from tests.directories import Always
 from tests.nodes.at_rest import nothing_at_work
 from tests.nodes.cluster_server import ClusterServer, NearApi
-from tests.schedules.drawn import database_in_memory
+from tests.record.ledgers import database_in_memory
 from tests.schedules.whole_look import WholeLook
 
 BEGAN_AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)

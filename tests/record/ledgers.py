@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bot.ledger.database import Database
+from tests.memory import folder_in_memory
 from tests.record.incidents import BEGAN_AT
 
 
@@ -41,3 +44,10 @@ def ledger_url(path: Path) -> str:
 def ledger_in(folder: Path) -> Database:
     """Open the ledger in a folder, which is made if it is not there."""
     return Database.open(ledger_url(folder / "zombie.db"))
+
+
+@contextmanager
+def database_in_memory() -> Iterator[Database]:
+    """Open a ledger of its own for the length of a block, in a folder that is kept in memory."""
+    with TemporaryDirectory(dir=folder_in_memory()) as folder, ledger_in(Path(folder)) as opened:
+        yield opened

@@ -19,9 +19,9 @@ from bot.ledger import Database, Ledger, Outbox
 from bot.response.decision.preflight import approval_bindings
 from bot.response.execution.node_access import NodeStatus
 from bot.response.incident_record import IncidentRequest
+from tests.record.ledgers import database_in_memory
 from tests.schedules.chat_seats import NOTHING, ScheduledTeams
 from tests.schedules.chats import ChatWorld, Program, Stored, jumping
-from tests.schedules.drawn import database_in_memory
 from tests.schedules.parts import KEY, CountingNode, Wire
 from tests.schedules.stage import ENDINGS, PLAYBOOK, POLICY, SETTLED, Stage
 from tests.slack.memory_chat import Shown

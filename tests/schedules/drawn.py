@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from bot.ledger import Database, audit
-from tests.memory import folder_in_memory
-from tests.record.ledgers import ledger_in
+from bot.ledger import audit
+from tests.record.ledgers import database_in_memory
 from tests.schedules.schedule import played
 from tests.schedules.world import APART
 
 USUAL, USUAL_PARTS = 100, 2  # what is drawn at each run of the tests
-
-
-@contextlib.contextmanager
-def database_in_memory() -> Iterator[Database]:
-    """A database of its own for some schedules."""
-    with TemporaryDirectory(dir=folder_in_memory()) as folder, ledger_in(Path(folder)) as opened:
-        yield opened
 
 
 def drawn(part: int, number: int) -> None:

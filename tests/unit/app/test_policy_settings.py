@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,15 +15,8 @@ from bot.domain.policy import Policy
 from bot.ledger import Ledger
 from bot.settings import Settings
 from bot.sources import settings_of
-from tests.record.ledgers import ledger_in
 
 UNITS = frozenset({"ecs.service"})
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    with ledger_in(tmp_path) as database:
-        yield Ledger(database)
 
 
 @pytest.mark.parametrize(

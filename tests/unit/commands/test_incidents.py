@@ -27,14 +27,8 @@ ID = "7k3m9x2qpv"
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'state' / 'zombie.db'}"
-
-
-def tell(url: str, state: State, stream: str = ID) -> None:
-    with Database.open(url) as database:
-        keep(Ledger(database), stream, WAYS[state])
+def tell(record: Database, state: State, stream: str = ID) -> None:
+    keep(Ledger(record), stream, WAYS[state])
 
 
 def test_no_ledger_yet_is_an_empty_list(run: CommandLine, tmp_path: Path) -> None:
@@ -43,8 +37,8 @@ def test_no_ledger_yet_is_an_empty_list(run: CommandLine, tmp_path: Path) -> Non
     assert not (tmp_path / "state").exists(), "looking makes nothing"
 
 
-def test_list_in_json_has_the_promised_shape(run: CommandLine, url: str) -> None:
-    tell(url, State.PROPOSED)
+def test_list_in_json_has_the_promised_shape(run: CommandLine, record: Database) -> None:
+    tell(record, State.PROPOSED)
     status, out, _ = run("incidents", "--json")
     (one,) = json.loads(out)
     assert status == 0
@@ -61,9 +55,11 @@ def test_list_in_json_has_the_promised_shape(run: CommandLine, url: str) -> None
 
 
 @pytest.mark.parametrize(("column", "as_what"), [("id", ()), ("cause", ("--json",)), ("opened_at", ())])
-def test_list_names_a_row_that_holds_bytes(run: CommandLine, url: str, column: str, as_what: tuple[str, ...]) -> None:
-    tell(url, State.RESOLVED)
-    with Database.open(url) as database, database.writing() as connection:
+def test_list_names_a_row_that_holds_bytes(
+    run: CommandLine, record: Database, column: str, as_what: tuple[str, ...]
+) -> None:
+    tell(record, State.RESOLVED)
+    with record.writing() as connection:
         connection.execute(text(f'UPDATE incidents SET "{column}" = CAST("{column}" AS BLOB)'))
     status, out, err = run("incidents", *as_what)
     assert (status, out) == (2, "")
@@ -72,10 +68,10 @@ def test_list_names_a_row_that_holds_bytes(run: CommandLine, url: str, column: s
 
 @pytest.mark.parametrize(("column", "as_what"), [("by", ()), ("body", ("--json",))])
 def test_story_names_an_entry_that_holds_bytes(
-    run: CommandLine, url: str, column: str, as_what: tuple[str, ...]
+    run: CommandLine, record: Database, column: str, as_what: tuple[str, ...]
 ) -> None:
-    tell(url, State.RESOLVED)
-    with Database.open(url) as database, database.writing() as connection:
+    tell(record, State.RESOLVED)
+    with record.writing() as connection:
         for trigger in (
             connection.execute(text("SELECT name FROM sqlite_master WHERE type = 'trigger'")).scalars().all()
         ):
@@ -87,9 +83,9 @@ def test_story_names_an_entry_that_holds_bytes(
     assert f"Entry {ID}/1 is malformed: it holds bytes where a text belongs" in err
 
 
-def test_list_shows_the_newest_first_and_only_the_open_where_asked(run: CommandLine, url: str) -> None:
-    tell(url, State.RESOLVED, "older00000")
-    tell(url, State.ACTING, "newer00000")
+def test_list_shows_the_newest_first_and_only_the_open_where_asked(run: CommandLine, record: Database) -> None:
+    tell(record, State.RESOLVED, "older00000")
+    tell(record, State.ACTING, "newer00000")
     status, out, _ = run("incidents")
     rows = [line.split() for line in out.splitlines()]
     assert (status, [row[0] for row in rows]) == (0, ["INCIDENT", "newer00000", "older00000"])
@@ -97,24 +93,23 @@ def test_list_shows_the_newest_first_and_only_the_open_where_asked(run: CommandL
     assert [line.split()[0] for line in run("incidents", "--open")[1].splitlines()] == ["INCIDENT", "newer00000"]
 
 
-def test_story_in_json_is_the_summary_with_every_entry(run: CommandLine, url: str) -> None:
-    tell(url, State.RESOLVED)
+def test_story_in_json_is_the_summary_with_every_entry(run: CommandLine, record: Database) -> None:
+    tell(record, State.RESOLVED)
     (summary,) = json.loads(run("incidents", "--json")[1])
     status, out, _ = run("incidents", "show", ID, "--json")
     shown = json.loads(out)
     entries = shown.pop("entries")
     assert (status, shown) == (0, summary)
     assert [set(entry) for entry in entries] == [{"seq", "at", "by", "kind", "body"}] * len(WAYS[State.RESOLVED])
-    with Database.open(url) as database:
-        kept = Ledger(database).read.now(ID)
+    kept = Ledger(record).read.now(ID)
     assert [(one["seq"], one["by"], one["kind"], one["body"]) for one in entries] == [
         (entry.seq, entry.by, entry.kind, entry.body) for entry in kept
     ]
     assert json.loads(run("incidents", "--json", "show", ID)[1])["entries"] == entries
 
 
-def test_story_for_people_tells_every_entry_and_the_verdict(run: CommandLine, url: str) -> None:
-    tell(url, State.RESOLVED)
+def test_story_for_people_tells_every_entry_and_the_verdict(run: CommandLine, record: Database) -> None:
+    tell(record, State.RESOLVED)
     status, out, _ = run("incidents", "show", ID)
     assert status == 0
     assert out.splitlines()[0] == f"{ID}  node-gpu-01  resolved  leaked-memory-cgroups"
@@ -133,26 +128,25 @@ def test_story_for_people_tells_every_entry_and_the_verdict(run: CommandLine, ur
     assert "nothing is done" not in out, "its plan was carried out"
 
 
-def test_verdict_whose_plan_nobody_was_shown_says_so(run: CommandLine, url: str) -> None:
-    tell(url, State.TRIAGED)
+def test_verdict_whose_plan_nobody_was_shown_says_so(run: CommandLine, record: Database) -> None:
+    tell(record, State.TRIAGED)
     assert "What would help (shown only, nothing is done)" in run("incidents", "show", ID)[1]
 
 
 @pytest.mark.parametrize("wrong", ["house", "../x", "", "x" * 999])
-def test_unknown_incident_is_a_usage_error(run: CommandLine, url: str, wrong: str) -> None:
-    tell(url, State.OPENED)
+def test_unknown_incident_is_a_usage_error(run: CommandLine, record: Database, wrong: str) -> None:
+    tell(record, State.OPENED)
     status, out, err = run("incidents", "show", wrong)
     assert (status, out) == (2, "")
     assert err.startswith("zombie: There is no incident '")
     assert len(err) < 120
 
 
-def test_record_that_is_whole_is_said_to_be(run: CommandLine, url: str) -> None:
-    tell(url, State.RESOLVED)
+def test_record_that_is_whole_is_said_to_be(run: CommandLine, record: Database) -> None:
+    tell(record, State.RESOLVED)
     status, out, err = run("audit", "verify")
     assert err == "not kept: what nodes said, which 1 entry names\n"
-    with Database.open(url) as database:
-        head = Ledger(database).head.now("house")
+    head = Ledger(record).head.now("house")
     assert (status, out) == (0, f"whole: 14 entries, 1 incident; the house ends with {head.noted}\n")
     assert run("audit", "verify", "--head", head.noted)[0] == 0
     assert run("audit", "verify", "--head", f"{head.seq}:{head.hash}")[0] == 0
@@ -161,16 +155,16 @@ def test_record_that_is_whole_is_said_to_be(run: CommandLine, url: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["", "ab" * 33, "0:" + "ab" * 32, "x:" + "ab" * 32, "1:" + "zz" * 32])
-def test_head_that_is_none_is_a_usage_error(run: CommandLine, url: str, wrong: str) -> None:
-    tell(url, State.RESOLVED)
+def test_head_that_is_none_is_a_usage_error(run: CommandLine, record: Database, wrong: str) -> None:
+    tell(record, State.RESOLVED)
     status, out, err = run("audit", "verify", "--head", wrong)
     assert (status, out) == (2, "")
     assert "SEQ:HASH" in err
 
 
-def test_broken_line_is_named(run: CommandLine, url: str) -> None:
-    tell(url, State.RESOLVED)
-    with Database.open(url) as database, database.writing() as connection:
+def test_broken_line_is_named(run: CommandLine, record: Database) -> None:
+    tell(record, State.RESOLVED)
+    with record.writing() as connection:
         connection.execute(text("DROP TRIGGER entries_stay_as_they_are"))
         connection.execute(text("UPDATE entries SET \"by\" = 'slack:T1/U666' WHERE kind = 'Approved'"))
     status, out, _ = run("audit", "verify")
@@ -195,8 +189,8 @@ def at_a_shell(tmp_path: Path, line: str, **more: str) -> subprocess.CompletedPr
     )
 
 
-def test_bundle_goes_into_a_file_of_the_shell_and_comes_through_a_pipe(url: str, tmp_path: Path) -> None:
-    tell(url, State.RESOLVED)
+def test_bundle_goes_into_a_file_of_the_shell_and_comes_through_a_pipe(record: Database, tmp_path: Path) -> None:
+    tell(record, State.RESOLVED)
     path = tmp_path / "b.jsonl"
     export = f"$ZOMBIE incidents export {ID} -o /dev/stdout"
     piped = at_a_shell(tmp_path, f"{export} > {path}; cat {path} | $ZOMBIE verify /dev/stdin")
@@ -206,9 +200,8 @@ def test_bundle_goes_into_a_file_of_the_shell_and_comes_through_a_pipe(url: str,
     assert damage(path.read_bytes()) == ()
 
 
-def test_incident_is_shown_in_an_ascii_locale(url: str, tmp_path: Path) -> None:
-    with Database.open(url) as database:
-        keep(Ledger(database), ID, (*WAYS[State.ACTING], Escalated("naïve 😀", "Look at its console…")))
+def test_incident_is_shown_in_an_ascii_locale(record: Database, tmp_path: Path) -> None:
+    keep(Ledger(record), ID, (*WAYS[State.ACTING], Escalated("naïve 😀", "Look at its console…")))
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     shown = at_a_shell(tmp_path, f"$ZOMBIE incidents show {ID}", **ascii_only)
     assert (shown.returncode, shown.stderr) == (0, "")
@@ -222,18 +215,16 @@ def test_ledger_that_is_gone_is_never_called_whole(run: CommandLine, tmp_path: P
     assert not (tmp_path / "state").exists()
 
 
-def test_empty_record_is_not_called_whole(run: CommandLine, url: str) -> None:
-    Database.open(url).close()
+def test_empty_record_is_not_called_whole(run: CommandLine, record: Database) -> None:
     status, out, err = run("audit", "verify")
     assert (status, out) == (2, "")
     assert err.startswith("empty: no entry could be checked.")
 
 
-def test_what_people_and_sources_wrote_is_made_safe_to_look_at(run: CommandLine, url: str) -> None:
-    tell(url, State.ACTING)
-    with Database.open(url) as database:
-        Ledger(database).append.now(ID, 5, Escalated("\x1b[31mred \u202egnp.exe"), "bot")
-        assert fold(Ledger(database).read.now(ID)).ended
+def test_what_people_and_sources_wrote_is_made_safe_to_look_at(run: CommandLine, record: Database) -> None:
+    tell(record, State.ACTING)
+    Ledger(record).append.now(ID, 5, Escalated("\x1b[31mred \u202egnp.exe"), "bot")
+    assert fold(Ledger(record).read.now(ID)).ended
     for arguments in (("show", ID), ("show", ID, "--json")):
         out = run("incidents", *arguments)[1]
         assert "\x1b" not in out

@@ -20,21 +20,19 @@ from tests.record.incidents import OPENING, PROPOSED, TRIAGED
 ENDED, OPEN = "7k3m9x2qpv", "8k3m9x2qpv"
 
 
-def recorded(run: CommandLine) -> str:
-    """A record with a closed incident, which keeps its case, and with one that is open."""
-    with Database.open(run.ledger()) as database:
-        ledger = Ledger(database)
-        kept = CaseStore(database).keep.now(ENDED, load(FOUNDING))
-        for stream in (ENDED, OPEN):
-            triaged = replace(TRIAGED, case=kept if stream == ENDED else "")
-            ledger.append_all.now(stream, 0, (OPENING, triaged, PROPOSED), "bot")
-        ledger.append.now(ENDED, 3, Declined("no"), "terminal:ann")
-    return run.ledger()
+def recorded(record: Database) -> None:
+    """Put a closed incident, which keeps its case, on record, and one that is open."""
+    ledger = Ledger(record)
+    kept = CaseStore(record).keep.now(ENDED, load(FOUNDING))
+    for stream in (ENDED, OPEN):
+        triaged = replace(TRIAGED, case=kept if stream == ENDED else "")
+        ledger.append_all.now(stream, 0, (OPENING, triaged, PROPOSED), "bot")
+    ledger.append.now(ENDED, 3, Declined("no"), "terminal:ann")
 
 
 @pytest.fixture(autouse=True)
-def record(run: CommandLine) -> str:
-    return recorded(run)
+def _recorded(record: Database) -> None:
+    recorded(record)
 
 
 def test_wrong_verdict_becomes_a_test_that_a_backtest_reads(run: CommandLine) -> None:

@@ -20,7 +20,6 @@ from bot.domain.transitions import State
 from bot.ledger import Database, Leases, Ledger
 from tests.commandline import CommandLine
 from tests.record.incidents import WAYS, by_whom
-from tests.record.ledgers import ledger_in
 
 ROOT = Path(__file__).parents[3]
 
@@ -225,11 +224,10 @@ def test_site_that_cannot_be_is_refused_before_anything_is_written(
     assert (status, list(Path("site").iterdir()), says in said) == (2, [], True)
 
 
-def test_incident_is_found_by_the_beginning_of_its_id(run: CommandLine, tmp_path: Path) -> None:
-    with ledger_in(tmp_path / "state") as database:
-        for stream in ("7k3m9x2qpv", "7k4aaaaaaa"):
-            for seq, event in enumerate(WAYS[State.PROPOSED]):
-                Ledger(database).append.now(stream, seq, event, by_whom(event))
+def test_incident_is_found_by_the_beginning_of_its_id(run: CommandLine, record: Database) -> None:
+    for stream in ("7k3m9x2qpv", "7k4aaaaaaa"):
+        for seq, event in enumerate(WAYS[State.PROPOSED]):
+            Ledger(record).append.now(stream, seq, event, by_whom(event))
     assert run("incidents", "show", "7k3")[0] == run("incidents", "show", "7k3m9x2qpv")[0] == 0
     status, _, says = run("incidents", "show", "7k")
     assert (status, says.splitlines()[0].split(":")[1]) == (2, " 2 incidents begin with 7k")
@@ -250,17 +248,12 @@ def test_ledger_that_cannot_be_opened_says_what_to_try(run: CommandLine, tmp_pat
     assert (status, "set ZOMBIE_STATE_DIR to the copy." in says) == (2, True)
 
 
-def a_ledger(folder: Path) -> Database:
-    return ledger_in(folder / "state")
-
-
-def test_brake_that_nobody_may_release_says_so_when_it_is_pulled(run: CommandLine, tmp_path: Path) -> None:
-    with a_ledger(tmp_path) as database:
-        Leases(database, "serving").beat.now()
-        status, _, says = run("brake", "on", "--reason", "a rollout")
-        assert (status, "terminal_approvers" in says) == (0, True)
-        (tmp_path / "zombie.toml").write_text('[policy]\nterminal_approvers = ["alice"]\n')
-        assert run("brake", "on", "--reason", "a rollout")[::2] == (0, "")
+def test_brake_that_nobody_may_release_says_so_when_it_is_pulled(run: CommandLine, record: Database) -> None:
+    Leases(record, "serving").beat.now()
+    status, _, says = run("brake", "on", "--reason", "a rollout")
+    assert (status, "terminal_approvers" in says) == (0, True)
+    (run.folder / "zombie.toml").write_text('[policy]\nterminal_approvers = ["alice"]\n')
+    assert run("brake", "on", "--reason", "a rollout")[::2] == (0, "")
 
 
 @pytest.mark.parametrize("words", ["on --reason burns", "status"])
@@ -287,13 +280,12 @@ def test_brake_makes_no_ledger_of_another_programs_database(run: CommandLine, tm
         assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("theirs",)]
 
 
-def test_brake_of_a_ledger_at_which_nobody_serves_says_where_that_is(run: CommandLine, tmp_path: Path) -> None:
-    with a_ledger(tmp_path) as database:
-        status, _, says = run("brake", "on", "--reason", "it burns")
-        assert (status, Ledger(database).brake_pull.now() is not None) == (0, True)
-        assert f"no bot serves at {tmp_path / 'state' / 'zombie.db'} just now" in says
-        Leases(database, "serving").beat.now()
-        assert "serves" not in run("brake", "status").err
+def test_brake_of_a_ledger_at_which_nobody_serves_says_where_that_is(run: CommandLine, record: Database) -> None:
+    status, _, says = run("brake", "on", "--reason", "it burns")
+    assert (status, Ledger(record).brake_pull.now() is not None) == (0, True)
+    assert f"no bot serves at {run.folder / 'state' / 'zombie.db'} just now" in says
+    Leases(record, "serving").beat.now()
+    assert "serves" not in run("brake", "status").err
 
 
 def test_commands_to_type_are_named_as_the_launcher_was_called(

@@ -26,23 +26,21 @@ def prune(run: CommandLine, toml: str, *arguments: str) -> Ran:
     return run("prune", *arguments)
 
 
-def streams(url: str) -> set[str]:
-    with Database.open(url) as database:
-        return {line.id for line in Ledger(database).incidents.now()}
+def streams(record: Database) -> set[str]:
+    return {line.id for line in Ledger(record).incidents.now()}
 
 
 @pytest.fixture
-def kept(run: CommandLine) -> str:
+def kept(record: Database) -> Database:
     """A record with an incident of two years ago, and one of today."""
-    with Database.open(run.ledger()) as database:
-        for name, ago in (("old", timedelta(days=730)), ("new", timedelta(0))):
-            ledger = Ledger(database, lambda ago=ago: datetime.now(UTC) - ago)  # type: ignore[misc]
-            ledger.append.now(name, 0, AlertReceived(ALERT, "node-1", name), ASKER)
-            ledger.append.now(name, 1, Cancelled("asked twice"), "bot")
-    return run.ledger()
+    for name, ago in (("old", timedelta(days=730)), ("new", timedelta(0))):
+        ledger = Ledger(record, lambda ago=ago: datetime.now(UTC) - ago)  # type: ignore[misc]
+        ledger.append.now(name, 0, AlertReceived(ALERT, "node-1", name), ASKER)
+        ledger.append.now(name, 1, Cancelled("asked twice"), "bot")
+    return record
 
 
-def test_nothing_goes_that_nobody_said_how_long_to_keep(run: CommandLine, kept: str) -> None:
+def test_nothing_goes_that_nobody_said_how_long_to_keep(run: CommandLine, kept: Database) -> None:
     status, out, err = prune(run, "")
     assert (status, err) == (0, "")
     assert out.splitlines() == [
@@ -52,7 +50,7 @@ def test_nothing_goes_that_nobody_said_how_long_to_keep(run: CommandLine, kept: 
     assert streams(kept) == {"old", "new"}
 
 
-def test_what_is_older_goes_and_the_house_says_who_removed_it(run: CommandLine, kept: str) -> None:
+def test_what_is_older_goes_and_the_house_says_who_removed_it(run: CommandLine, kept: Database) -> None:
     settings = '[retention]\nincidents = "400d"\n'
     assert prune(run, settings, "--dry-run")[1].startswith(
         "incidents: 1 older than 400d would be removed, with 2 entries\n"
@@ -60,33 +58,31 @@ def test_what_is_older_goes_and_the_house_says_who_removed_it(run: CommandLine, 
     assert streams(kept) == {"old", "new"}
     assert prune(run, settings)[1].startswith("incidents: 1 older than 400d removed, with 2 entries\n")
     assert streams(kept) == {"new"}
-    with Database.open(kept) as database:
-        assert Ledger(database).read.now(HOUSE)[-1].by == terminal_user(os.environ)
+    assert Ledger(kept).read.now(HOUSE)[-1].by == terminal_user(os.environ)
     assert run("audit", "verify").status == 0
 
 
-def test_what_stays_because_its_alert_fires_is_counted(run: CommandLine, kept: str) -> None:
-    with Database.open(kept) as database:
-        DedupStore(database).record_firing.now(delivery(1), "key", "old", StormLimits())
+def test_what_stays_because_its_alert_fires_is_counted(run: CommandLine, kept: Database) -> None:
+    DedupStore(kept).record_firing.now(delivery(1), "key", "old", StormLimits())
     _, out, _ = prune(run, '[retention]\nincidents = "400d"\n')
     assert "incidents: 1 older than 400d stay, because no source said that their alert is over\n" in out
     assert streams(kept) == {"old", "new"}
 
 
-def test_what_nodes_said_goes_with_the_incident_and_sooner_where_that_is_asked_for(run: CommandLine, kept: str) -> None:
-    with Database.open(kept) as database:
-        cases = {name: CaseStore(database).keep.now(name, Case(CaseHeader(name))) for name in ("old", "new")}
-        with database.writing() as connection:
-            older = "UPDATE kept_cases SET kept_at = '2024-01-01T00:00:00.000Z' WHERE incident = 'new'"
-            connection.execute(text(older))
+def test_what_nodes_said_goes_with_the_incident_and_sooner_where_that_is_asked_for(
+    run: CommandLine, kept: Database
+) -> None:
+    store = CaseStore(kept)
+    cases = {name: store.keep.now(name, Case(CaseHeader(name))) for name in ("old", "new")}
+    with kept.writing() as connection:
+        older = "UPDATE kept_cases SET kept_at = '2024-01-01T00:00:00.000Z' WHERE incident = 'new'"
+        connection.execute(text(older))
     settings, what = '[retention]\nreadings = "9d"\n', "readings: 1 cases and 0 counts older than 9d"
     assert f"{what} would be removed" in prune(run, settings, "--dry-run")[1]
     assert f"{what} removed" in prune(run, settings)[1]
-    with Database.open(kept) as database:
-        assert [CaseStore(database).text.now(name, cases[name]) is None for name in ("old", "new")] == [False, True]
+    assert [store.text.now(name, cases[name]) is None for name in ("old", "new")] == [False, True]
     prune(run, '[retention]\nincidents = "400d"\n')
-    with Database.open(kept) as database:
-        assert CaseStore(database).text.now("old", cases["old"]) is None
+    assert store.text.now("old", cases["old"]) is None
 
 
 def test_place_without_a_record_is_said_and_none_is_made(run: CommandLine) -> None:

@@ -17,31 +17,28 @@ ID = "7k3m9x2qpv"
 
 
 @pytest.fixture
-def url(run: CommandLine) -> str:
+def ledger(run: CommandLine, record: Database) -> Ledger:
     """A ledger whose incident has begun its first step."""
     (run.folder / "zombie.toml").write_text('[policy]\nterminal_approvers = ["ann"]\n')
-    with Database.open(run.ledger()) as database:
-        ledger = Ledger(database)
-        ledger.append.now(ID, 0, OPENING, ASKER)
-        ledger.append_all.now(ID, 1, (TRIAGED, PROPOSED), "bot")
-        ledger.append.now(ID, 3, APPROVED, APPROVER)
-        ledger.begin.now(ID, 4, StepStarted(1, runner="host-1"), "bot", Claim(NODE, PROPOSED.plan.remedy, "host-1"))
-    return run.ledger()
+    ledger = Ledger(record)
+    ledger.append.now(ID, 0, OPENING, ASKER)
+    ledger.append_all.now(ID, 1, (TRIAGED, PROPOSED), "bot")
+    ledger.append.now(ID, 3, APPROVED, APPROVER)
+    ledger.begin.now(ID, 4, StepStarted(1, runner="host-1"), "bot", Claim(NODE, PROPOSED.plan.remedy, "host-1"))
+    return ledger
 
 
 def release(run: CommandLine, node: str = NODE, by: str = "ann") -> Ran:
     return run("release", node, "--approve-as", by, "--reason", "it was looked at by hand")
 
 
-def test_node_of_a_parked_incident_is_free_and_who_did_it_is_on_record(run: CommandLine, url: str) -> None:
-    with Database.open(url) as database:
-        Ledger(database).append.now(ID, 5, QuestionAsked("Is it back?"), "bot")
+def test_node_of_a_parked_incident_is_free_and_who_did_it_is_on_record(run: CommandLine, ledger: Ledger) -> None:
+    ledger.append.now(ID, 5, QuestionAsked("Is it back?"), "bot")
     says = f"{NODE} is free. Incident {ID} held it, and cannot go on: it waits for an answer.\n"
     assert release(run) == (0, says, "")
-    with Database.open(url) as database:
-        assert Ledger(database).current_hold.now(NODE) is None
-        assert fold(Ledger(database).read.now(ID)).state is State.ESCALATED
-        last = Ledger(database).read.now(HOUSE)[-1]
+    assert ledger.current_hold.now(NODE) is None
+    assert fold(ledger.read.now(ID)).state is State.ESCALATED
+    last = ledger.read.now(HOUSE)[-1]
     assert (last.kind, last.by, last.body["reason"]) == ("NodeReleased", "terminal:ann", "it was looked at by hand")
     assert last.body["os_user"]
 
@@ -54,14 +51,13 @@ def test_node_of_a_parked_incident_is_free_and_who_did_it_is_on_record(run: Comm
         ("node-99", "ann", "NothingToRelease: No incident holds node-99."),
     ],
 )
-def test_what_is_refused_goes_by_its_name(run: CommandLine, url: str, node: str, by: str, says: str) -> None:
+def test_what_is_refused_goes_by_its_name(run: CommandLine, ledger: Ledger, node: str, by: str, says: str) -> None:
     status, _, err = release(run, node, by)
     assert (status, err.startswith(f"zombie: {says}")) == (1, True)
-    with Database.open(url) as database:
-        assert Ledger(database).current_hold.now(NODE) is not None
-        assert Ledger(database).read.now(HOUSE)[-1].body["wish"] == "release"
+    assert ledger.current_hold.now(NODE) is not None
+    assert ledger.read.now(HOUSE)[-1].body["wish"] == "release"
 
 
-def test_without_approver_or_reason_nothing_is_asked(run: CommandLine, url: str) -> None:
+def test_without_approver_or_reason_nothing_is_asked(run: CommandLine, ledger: Ledger) -> None:
     status, _, err = run("release", NODE, "--approve-as", "ann")
     assert (status, "A release needs --reason." in err) == (2, True)

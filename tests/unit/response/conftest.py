@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bot.domain.errors import Refused
-from bot.ledger import Ledger
+from bot.ledger import Database, Ledger
 from tests.alerts.intake import Stage as IntakeStage
 from tests.nodes.draining import DrainStage, drain_stage
-from tests.schedules.drawn import database_in_memory
 from tests.schedules.stage import POLICY, Stage
 from tests.schedules.world import World
 
@@ -39,13 +38,12 @@ class Quiet(World):
 
 
 @pytest.fixture
-def stage() -> Iterator[Stage]:
+def stage(sqlite: Database) -> Stage:
     """One node that can be cured, and its incident `one`, proposed."""
-    with database_in_memory() as database:
-        world = Quiet()
-        stage = Stage.set(world, Ledger(database, world.record), {"n1": "cured"}, POLICY, breaks=0)
-        stage.propose("one", "n1")
-        yield stage
+    world = Quiet()
+    stage = Stage.set(world, Ledger(sqlite, world.record), {"n1": "cured"}, POLICY, breaks=0)
+    stage.propose("one", "n1")
+    return stage
 
 
 @pytest.fixture
@@ -56,7 +54,6 @@ async def here(tmp_path: Path) -> AsyncIterator[DrainStage]:
 
 
 @pytest.fixture
-def intake() -> Iterator[IntakeStage]:
+def intake(sqlite: Database) -> IntakeStage:
     """An intake over a database of its own."""
-    with database_in_memory() as database:
-        yield IntakeStage(database)
+    return IntakeStage(sqlite)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -20,16 +18,9 @@ from bot.domain.transitions import State
 from bot.ledger import Ledger
 from bot.response.incident_record import IncidentRecord, IncidentRequest, cured_since
 from tests.record.incidents import ASKER, NODE, OPENING, PROPOSED, TRIAGED, VERDICT, WAYS, entries
-from tests.record.ledgers import ledger_in
 
 PLAYBOOK = Playbook("node-health", "Health", 3, (), (), ())
 WISH = IncidentRequest("terminal", "7k3m9x2qpv", ASKER, f"check {NODE}", "node-health")
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    with ledger_in(tmp_path) as database:
-        yield Ledger(database)
 
 
 async def test_who_tells_late_hears_of_it(ledger: Ledger) -> None:

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -18,10 +17,9 @@ from bot.chat.service import Delivered, Message, RetryLater, Uploaded
 from bot.chat.thread_files import FileRequest, ThreadFile
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.post import MessageRef, Post, StoredPost
-from bot.ledger import Leases, Outbox
+from bot.ledger import Database, Leases, Outbox
 from bot.surfaces.slack.calls import Calls
 from bot.surfaces.slack.drawing import draw
-from tests.record.ledgers import ledger_in
 from tests.slack.replicas import until
 from tests.slack.service import QUICK
 
@@ -120,18 +118,16 @@ class SlowOutbox:
 
 
 @asynccontextmanager
-async def poster_at(folder: Path, *kinds: Log) -> AsyncIterator[tuple[Poster, Channel, SlowOutbox]]:
-    channel = Channel()
-    with ledger_in(folder) as database:
-        outbox = SlowOutbox(Outbox(database))
-        timing, log = QUICK, lambda *_, **__: None
-        poster = Poster(cast(Calls, channel), cast(Any, outbox), timing, lambda: datetime.now(UTC), log, files=kinds)
-        yield poster, channel, outbox
-        await poster.drain(10.0)
+async def poster_at(database: Database, *kinds: Log) -> AsyncIterator[tuple[Poster, Channel, SlowOutbox]]:
+    channel, outbox = Channel(), SlowOutbox(Outbox(database))
+    timing, log = QUICK, lambda *_, **__: None
+    poster = Poster(cast(Calls, channel), cast(Any, outbox), timing, lambda: datetime.now(UTC), log, files=kinds)
+    yield poster, channel, outbox
+    await poster.drain(10.0)
 
 
-async def test_card_that_is_finished_while_its_next_wording_is_written_down_is_edited(tmp_path: Path) -> None:
-    async with poster_at(tmp_path) as (poster, channel, outbox):
+async def test_card_that_is_finished_while_its_next_wording_is_written_down_is_edited(sqlite: Database) -> None:
+    async with poster_at(sqlite) as (poster, channel, outbox):
         await poster.enqueue("a", CARD, AT, Message("the verdict"))
         await until(lambda: channel.posts, "the card")
         outbox.kept.clear()
@@ -147,8 +143,8 @@ async def test_card_that_is_finished_while_its_next_wording_is_written_down_is_e
         await until(lambda: poster.parts == 0, "its being forgotten")
 
 
-async def test_card_of_which_nobody_can_say_whether_it_is_posted_is_not_posted_again(tmp_path: Path) -> None:
-    async with poster_at(tmp_path) as (poster, channel, outbox):
+async def test_card_of_which_nobody_can_say_whether_it_is_posted_is_not_posted_again(sqlite: Database) -> None:
+    async with poster_at(sqlite) as (poster, channel, outbox):
         await poster.enqueue("a", CARD, AT, Message("the verdict"))
         await until(lambda: channel.posts, "the card")
         poster.mark_finished("a")
@@ -162,16 +158,16 @@ async def test_card_of_which_nobody_can_say_whether_it_is_posted_is_not_posted_a
         assert (channel.posts, channel.edits) == (["the verdict"], ["the offer"])
 
 
-async def test_new_card_is_posted_though_it_cannot_be_stored(tmp_path: Path) -> None:
-    async with poster_at(tmp_path) as (poster, channel, outbox):
+async def test_new_card_is_posted_though_it_cannot_be_stored(sqlite: Database) -> None:
+    async with poster_at(sqlite) as (poster, channel, outbox):
         assert not await poster.adopt("a", AT)
         outbox.fails = 1
         await poster.enqueue("a", CARD, AT, Message("the verdict"))
         await until(lambda: channel.posts, "the card")
 
 
-async def test_card_that_is_held_is_edited_though_somebody_else_is_done_with_it(tmp_path: Path) -> None:
-    async with poster_at(tmp_path) as (poster, channel, _):
+async def test_card_that_is_held_is_edited_though_somebody_else_is_done_with_it(sqlite: Database) -> None:
+    async with poster_at(sqlite) as (poster, channel, _):
         poster.hold("a")
         await poster.enqueue("a", CARD, AT, Message("begun"))
         await until(lambda: channel.posts, "the card")
@@ -185,8 +181,8 @@ async def test_card_that_is_held_is_edited_though_somebody_else_is_done_with_it(
         await until(lambda: poster.parts == 0, "its being forgotten")
 
 
-async def test_reply_to_a_card_that_is_forgotten_stands_in_its_thread(tmp_path: Path) -> None:
-    async with poster_at(tmp_path) as (poster, channel, _):
+async def test_reply_to_a_card_that_is_forgotten_stands_in_its_thread(sqlite: Database) -> None:
+    async with poster_at(sqlite) as (poster, channel, _):
         await poster.enqueue("a", CARD, AT, Message("the verdict"))
         await until(lambda: channel.posts, "the card")
         poster.mark_finished("a")
@@ -197,8 +193,10 @@ async def test_reply_to_a_card_that_is_forgotten_stands_in_its_thread(tmp_path: 
         await until(lambda: poster.parts == 0, "its being forgotten again")
 
 
-async def test_reply_that_is_worded_anew_is_edited_also_once_it_is_forgotten_and_by_another_run(tmp_path: Path) -> None:
-    async with poster_at(tmp_path) as (poster, channel, _):
+async def test_reply_that_is_worded_anew_is_edited_also_once_it_is_forgotten_and_by_another_run(
+    sqlite: Database,
+) -> None:
+    async with poster_at(sqlite) as (poster, channel, _):
         await poster.enqueue("a", CARD, AT, Message("the verdict"))
         await poster.enqueue("a", "evidence", AT, Message("the evidence"), under=CARD)
         await until(lambda: len(channel.posts) == 2, "the reply")
@@ -207,14 +205,14 @@ async def test_reply_that_is_worded_anew_is_edited_also_once_it_is_forgotten_and
         await poster.enqueue("a", "evidence", AT, Message("and why"), under=CARD)
         await until(lambda: channel.edits, "the edit")
         assert (len(channel.posts), channel.edits) == (2, ["and why"])
-    async with poster_at(tmp_path) as (poster, channel, _):
+    async with poster_at(sqlite) as (poster, channel, _):
         await poster.enqueue("a", "evidence", AT, Message("said again"), under=CARD)
         await until(lambda: channel.edits, "the edit")
         assert (channel.posts, channel.edits) == ([], ["said again"])
 
 
-async def test_card_whose_delivery_cannot_be_noted_at_once_stands_once_and_is_edited(tmp_path: Path) -> None:
-    async with poster_at(tmp_path) as (poster, channel, outbox):
+async def test_card_whose_delivery_cannot_be_noted_at_once_stands_once_and_is_edited(sqlite: Database) -> None:
+    async with poster_at(sqlite) as (poster, channel, outbox):
         outbox.untaken = 3
         await poster.enqueue("a", CARD, AT, Message("the offer"))
         poster.mark_finished("a")
@@ -229,9 +227,9 @@ async def test_card_whose_delivery_cannot_be_noted_at_once_stands_once_and_is_ed
 
 
 async def test_file_is_sent_once_however_often_it_is_asked_for_and_though_its_delivery_cannot_be_noted_at_once(
-    tmp_path: Path,
+    sqlite: Database,
 ) -> None:
-    async with poster_at(tmp_path, Log()) as (poster, channel, outbox):
+    async with poster_at(sqlite, Log()) as (poster, channel, outbox):
         asked = FileRequest("log-", "x")
         await poster.enqueue("a", CARD, AT, Message("the verdict"))
         await until(lambda: channel.posts and not outbox.waiting.now(), "the card")
@@ -247,24 +245,24 @@ async def test_file_is_sent_once_however_often_it_is_asked_for_and_though_its_de
 
 @pytest.mark.parametrize("kinds", [[Log()], []], ids=["sent", "dropped without the extra that makes it"])
 async def test_file_on_its_way_when_the_bot_ends_is_the_next_runs_which_need_not_wait_for_it(
-    tmp_path: Path, kinds: list[Log]
+    sqlite: Database, kinds: list[Log]
 ) -> None:
-    async with poster_at(tmp_path, Log()) as (poster, channel, _):
+    async with poster_at(sqlite, Log()) as (poster, channel, _):
         channel.takes_files.clear()
         await poster.enqueue("a", CARD, AT, Message("the verdict"))
         await poster.attach("a", AT, FileRequest("log-", "x"))
         await until(lambda: channel.posts, "the card")
         assert await poster.sweep() == 0, "it is on its way, and the outbox hands it to nobody for a while"
-    async with poster_at(tmp_path, *kinds) as (poster, channel, outbox):
+    async with poster_at(sqlite, *kinds) as (poster, channel, outbox):
         assert await poster.sweep() == 1
         await until(lambda: not outbox.waiting.now(), "its end")
         assert (len(channel.files), channel.posts) == (len(kinds), []), "nothing is posted in its place"
 
 
 async def test_file_that_is_not_taken_in_a_few_tries_leaves_a_sentence_and_has_as_many_when_it_is_asked_for_again(
-    tmp_path: Path,
+    sqlite: Database,
 ) -> None:
-    async with poster_at(tmp_path, Log()) as (poster, channel, _):
+    async with poster_at(sqlite, Log()) as (poster, channel, _):
         channel.busy = 3 + 2
         await poster.enqueue("a", CARD, AT, Message("the verdict"))
         assert await poster.attach("a", AT, FileRequest("log-", "x"))
@@ -275,8 +273,8 @@ async def test_file_that_is_not_taken_in_a_few_tries_leaves_a_sentence_and_has_a
         assert not channel.busy
 
 
-async def test_file_of_a_card_that_another_program_posts_waits_for_it(tmp_path: Path) -> None:
-    async with poster_at(tmp_path, Log()) as (poster, channel, outbox):
+async def test_file_of_a_card_that_another_program_posts_waits_for_it(sqlite: Database) -> None:
+    async with poster_at(sqlite, Log()) as (poster, channel, outbox):
         await poster.attach("a", AT, FileRequest("log-", "x"))
         assert await poster.sweep() == 0
         await outbox.mark_delivered((await outbox.keep(Post("a", CARD, "C1"))).id, "C1", "17.1")
@@ -299,25 +297,24 @@ class BusyChannel(Channel):
         return await super().post(channel, thread_ts, message)
 
 
-async def test_what_a_program_is_sending_is_left_to_it_by_all_others(tmp_path: Path) -> None:
+async def test_what_a_program_is_sending_is_left_to_it_by_all_others(sqlite: Database) -> None:
     channel = BusyChannel()
-    with ledger_in(tmp_path) as database:
 
-        def program(name: str) -> Poster:
-            outbox: Any = Outbox(database, leases=Leases(database, name))
-            return Poster(cast(Calls, channel), outbox, QUICK, lambda: datetime.now(UTC), lambda *_, **__: None)
+    def program(name: str) -> Poster:
+        outbox: Any = Outbox(sqlite, leases=Leases(sqlite, name))
+        return Poster(cast(Calls, channel), outbox, QUICK, lambda: datetime.now(UTC), lambda *_, **__: None)
 
-        ours, theirs = program("a"), program("b")
-        for name in ("sweep0123", "storm0123"):  # cards of no incident, which no engine sees to
-            await ours.enqueue(name, CARD, AT, Message(name))
-        await until(lambda: channel.begun == 2, "both to be on their way")
-        assert await theirs.sweep() == 0
-        channel.let_go.set()
-        await until(lambda: len(channel.posts) == 2, "both cards")
-        await ours.drain(10.0)
-        assert await theirs.sweep() == 0
-        await theirs.drain(10.0)
-        assert sorted(channel.posts) == ["storm0123", "sweep0123"], "each once"
+    ours, theirs = program("a"), program("b")
+    for name in ("sweep0123", "storm0123"):  # cards of no incident, which no engine sees to
+        await ours.enqueue(name, CARD, AT, Message(name))
+    await until(lambda: channel.begun == 2, "both to be on their way")
+    assert await theirs.sweep() == 0
+    channel.let_go.set()
+    await until(lambda: len(channel.posts) == 2, "both cards")
+    await ours.drain(10.0)
+    assert await theirs.sweep() == 0
+    await theirs.drain(10.0)
+    assert sorted(channel.posts) == ["storm0123", "sweep0123"], "each once"
 
 
 class DownOnce(Channel):
@@ -339,53 +336,50 @@ class DownOnce(Channel):
 @pytest.mark.slow
 @pytest.mark.parametrize(("is_progress", "is_cut_off"), [(False, False), (True, False), (False, True)])
 async def test_card_never_stays_at_what_another_program_replaced_while_this_one_paused(
-    tmp_path: Path, is_progress: bool, is_cut_off: bool
+    sqlite: Database, is_progress: bool, is_cut_off: bool
 ) -> None:
     channel, paused = DownOnce(), asyncio.Event()
-    with ledger_in(tmp_path) as database:
-        ours: Any = SlowOutbox(Outbox(database))
-        theirs: Any = Outbox(database)
-        timing, now = replace(QUICK, first_pause=1.0, longest_pause=1.0), lambda: datetime.now(UTC)
-        slow = Poster(cast(Calls, channel), ours, timing, now, lambda event, **_: paused.set())
-        fast = Poster(cast(Calls, channel), theirs, timing, now, lambda *_, **__: None)
-        await slow.enqueue("a", CARD, AT, Message("the offer"))
-        await until(lambda: channel.posts and not Outbox(database).waiting.now(), "the card")
-        if is_progress:
-            slow.show("a", AT, lambda: Message("a step runs"))
-            await until(lambda: channel.begun, "the first edit")  # it fails once the end stands
-        else:
-            await slow.enqueue("a", CARD, AT, Message("the question"))
-            channel.let_go.set()
-            await paused.wait()
-        await fast.enqueue("a", CARD, AT, Message("the end"))
-        await until(lambda: channel.edits and not Outbox(database).waiting.now(), "the end")
+    ours: Any = SlowOutbox(Outbox(sqlite))
+    theirs: Any = Outbox(sqlite)
+    timing, now = replace(QUICK, first_pause=1.0, longest_pause=1.0), lambda: datetime.now(UTC)
+    slow = Poster(cast(Calls, channel), ours, timing, now, lambda event, **_: paused.set())
+    fast = Poster(cast(Calls, channel), theirs, timing, now, lambda *_, **__: None)
+    await slow.enqueue("a", CARD, AT, Message("the offer"))
+    await until(lambda: channel.posts and not Outbox(sqlite).waiting.now(), "the card")
+    if is_progress:
+        slow.show("a", AT, lambda: Message("a step runs"))
+        await until(lambda: channel.begun, "the first edit")  # it fails once the end stands
+    else:
+        await slow.enqueue("a", CARD, AT, Message("the question"))
         channel.let_go.set()
         await paused.wait()
-        ours.fails = 1 if is_cut_off else 0
-        slow.mark_finished("a")
-        await until(lambda: slow.parts == 0, "its being done")
-        assert channel.edits == ["the end", *(["the question"] if is_cut_off else [])]
-        assert await fast.sweep() == int(is_cut_off), "what went over it unasked does not stay"
-        await fast.drain(10.0)
-        assert (channel.edits[-1], len(channel.posts), Outbox(database).waiting.now()) == ("the end", 1, 0)
+    await fast.enqueue("a", CARD, AT, Message("the end"))
+    await until(lambda: channel.edits and not Outbox(sqlite).waiting.now(), "the end")
+    channel.let_go.set()
+    await paused.wait()
+    ours.fails = 1 if is_cut_off else 0
+    slow.mark_finished("a")
+    await until(lambda: slow.parts == 0, "its being done")
+    assert channel.edits == ["the end", *(["the question"] if is_cut_off else [])]
+    assert await fast.sweep() == int(is_cut_off), "what went over it unasked does not stay"
+    await fast.drain(10.0)
+    assert (channel.edits[-1], len(channel.posts), Outbox(sqlite).waiting.now()) == ("the end", 1, 0)
 
 
-async def test_wording_that_another_program_has_replaced_meanwhile_is_not_sent_again(tmp_path: Path) -> None:
+async def test_wording_that_another_program_has_replaced_meanwhile_is_not_sent_again(sqlite: Database) -> None:
     channel = DownOnce()
-    with ledger_in(tmp_path) as database:
-        outbox: Any = Outbox(database)
-        ours, theirs = (
-            Poster(cast(Calls, channel), outbox, QUICK, lambda: datetime.now(UTC), lambda *_, **__: None)
-            for _ in range(2)
-        )
-        await ours.enqueue("a", CARD, AT, Message("the offer"))
-        await until(lambda: channel.posts, "the card")
-        await ours.enqueue("a", CARD, AT, Message("the question"))
-        await until(lambda: channel.begun, "its edit to be on its way")
-        await theirs.enqueue("a", CARD, AT, Message("the end"))
-        await until(lambda: channel.edits, "the end")
-        channel.let_go.set()
-        await ours.drain(10.0)
-        await theirs.drain(10.0)
-        assert channel.edits == ["the end"], "the card does not go back"
-        assert Outbox(database).waiting.now() == 0
+    outbox: Any = Outbox(sqlite)
+    ours, theirs = (
+        Poster(cast(Calls, channel), outbox, QUICK, lambda: datetime.now(UTC), lambda *_, **__: None) for _ in range(2)
+    )
+    await ours.enqueue("a", CARD, AT, Message("the offer"))
+    await until(lambda: channel.posts, "the card")
+    await ours.enqueue("a", CARD, AT, Message("the question"))
+    await until(lambda: channel.begun, "its edit to be on its way")
+    await theirs.enqueue("a", CARD, AT, Message("the end"))
+    await until(lambda: channel.edits, "the end")
+    channel.let_go.set()
+    await ours.drain(10.0)
+    await theirs.drain(10.0)
+    assert channel.edits == ["the end"], "the card does not go back"
+    assert Outbox(sqlite).waiting.now() == 0

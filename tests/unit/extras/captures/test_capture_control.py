@@ -46,7 +46,6 @@ from bot.extras.profiles.capture_wire import WallClock
 from bot.extras.profiles.perf_command import JOURNAL_LINES
 from bot.ledger import Database, Ledger
 from bot.ledger.database import on_thread
-from tests.record.ledgers import ledger_in
 from tests.schedules.captures import Access, CaptureRecorder, Known, RecordingNode, Run, printed
 from tests.schedules.recorder import Recorder
 from tests.schedules.world import World
@@ -120,9 +119,8 @@ class Stage:
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    with ledger_in(tmp_path) as database:
-        yield Stage(database)
+def stage(sqlite: Database) -> Stage:
+    return Stage(sqlite)
 
 
 class Between:

@@ -20,8 +20,10 @@ CAUSE = "leaked-memory-cgroups"
 
 
 @pytest.fixture(autouse=True)
-def record(run: CommandLine) -> str:
-    return recorded(run)
+def marks(record: Database) -> MarkStore:
+    """What is said of verdicts, on a record with a closed incident and one that is open."""
+    recorded(record)
+    return MarkStore(record)
 
 
 def told(run: CommandLine) -> Any:
@@ -29,33 +31,32 @@ def told(run: CommandLine) -> Any:
     return run("playbooks", "stats", "--json").json
 
 
-def marked(url: str, right: int, wrong: int) -> None:
-    with Database.open(url) as database:
-        for number, said in enumerate([True] * right + [False] * wrong):
-            MarkStore(database).append.now(VerdictMarked(f"i{number}", CAUSE, said), f"slack:T0/U{number}")
+def marked(marks: MarkStore, right: int, wrong: int) -> None:
+    for number, said in enumerate([True] * right + [False] * wrong):
+        marks.append.now(VerdictMarked(f"i{number}", CAUSE, said), f"slack:T0/U{number}")
 
 
-def test_mark_is_on_record_and_counts(run: CommandLine, record: str) -> None:
+def test_mark_is_on_record_and_counts(run: CommandLine, marks: MarkStore) -> None:
     assert f"{CAUSE}: 0 of 1 right." in run("mark", ENDED[:4], "wrong").out
     again = run("mark", ENDED, "wrong")
     assert (again.status, "You said so already" in again.out) == (0, True)
     (cause,) = told(run)["causes"]
     assert (cause["cause"], cause["right"], cause["wrong"], cause["precision"]) == (CAUSE, 0, 1, 0.0)
-    with Database.open(record) as database:
-        (entry,) = MarkStore(database).read.now()
+    (entry,) = marks.read.now()
     assert entry.by.startswith("terminal:")
     assert (entry.body["incident"], bool(entry.body["case"])) == (ENDED, True)
 
 
-def test_mark_says_what_it_was_and_is_taken_back(run: CommandLine, record: str) -> None:
+def test_mark_says_what_it_was_and_is_taken_back(run: CommandLine, marks: MarkStore) -> None:
     assert run("mark", ENDED, "wrong", "--was", "io-stall").status == 0
     assert f"no longer counts. {CAUSE}: 0 of 0 right." in run("mark", ENDED, "back").out
-    with Database.open(record) as database:
-        wrong, back = MarkStore(database).read.now()
+    wrong, back = marks.read.now()
     assert (wrong.body["was"], back.body["taken_back"]) == ("io-stall", True)
 
 
-def test_login_that_the_policy_does_not_name_is_on_record_and_does_not_count(run: CommandLine, record: str) -> None:
+def test_login_that_the_policy_does_not_name_is_on_record_and_does_not_count(
+    run: CommandLine, marks: MarkStore
+) -> None:
     settings, login = Path("zombie.toml"), terminal_user(os.environ).removeprefix("terminal:")
     settings.write_text('[policy]\napprovers = ["U012AB"]\n')
     out = run("mark", ENDED, "wrong").out
@@ -63,8 +64,7 @@ def test_login_that_the_policy_does_not_name_is_on_record_and_does_not_count(run
     assert f"It does not count: [policy] terminal_approvers does not name {login}." in out
     assert run("playbooks", "stats").out.startswith("Not counted: 1 by logins")
     assert (told(run)["causes"], told(run)["uncounted"]) == ([], 1)
-    with Database.open(record) as database:
-        MarkStore(database).append.now(VerdictMarked(ENDED, CAUSE, right=True), "slack:T0/U012AB")
+    marks.append.now(VerdictMarked(ENDED, CAUSE, right=True), "slack:T0/U012AB")
     settings.write_text(f'[policy]\nterminal_approvers = ["{login}=U012AB"]\n')
     assert [(each["right"], each["wrong"]) for each in told(run)["causes"]] == [(1, 0)], "one person, one word"
     assert told(run)["uncounted"] == 0
@@ -85,10 +85,10 @@ def test_what_cannot_be_marked_is_refused_by_name(
     assert (ended.status, says in ended.err) == (status, True)
 
 
-def test_cause_in_doubt_is_told_and_looked_at(run: CommandLine, record: str) -> None:
+def test_cause_in_doubt_is_told_and_looked_at(run: CommandLine, marks: MarkStore) -> None:
     login, names = terminal_user(os.environ).removeprefix("terminal:"), [f"U{number}" for number in range(10)]
     Path("zombie.toml").write_text(f"[policy]\napprovers = {json.dumps(names)}\n")
-    marked(record, 7, 3)
+    marked(marks, 7, 3)
     out = " ".join(run("playbooks", "stats").out.split())
     assert f"{CAUSE} 7 3 70 %" in out
     assert f"(/zombie looked-at {CAUSE} REASON, or zombie playbooks looked-at {CAUSE} --reason TEXT)" in out

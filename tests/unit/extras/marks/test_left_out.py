@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -30,12 +29,6 @@ POLICY = Policy(approvers=frozenset(f"slack:U{number}" for number in range(3)), 
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with Database.open(f"sqlite:///{tmp_path / 'marked.db'}") as opened:
-        yield opened
-
-
-@pytest.fixture
 def without(tmp_path: Path) -> tuple[Extra, ...]:
     """The extras with marks off."""
     (tmp_path / "zombie.toml").write_text('[extras]\noff = ["marks"]\n')
@@ -44,56 +37,58 @@ def without(tmp_path: Path) -> tuple[Extra, ...]:
     return found.serving
 
 
-def doubted(database: Database) -> None:
+def doubted(sqlite: Database) -> None:
     for number in range(3):
-        MarkStore(database).append.now(VerdictMarked(f"i{number}", CAUSE, right=False), f"slack:T0/U{number}")
+        MarkStore(sqlite).append.now(VerdictMarked(f"i{number}", CAUSE, right=False), f"slack:T0/U{number}")
 
 
-def doubts(database: Database, extras: tuple[Extra, ...]) -> Doubts:
-    return Ledger(database, doubters=cause_doubters(extras)).proposal_record.now(PLAN, "", "", timedelta(days=1)).doubts
+def doubts(sqlite: Database, extras: tuple[Extra, ...]) -> Doubts:
+    return Ledger(sqlite, doubters=cause_doubters(extras)).proposal_record.now(PLAN, "", "", timedelta(days=1)).doubts
 
 
 def test_cause_in_doubt_is_not_trusted_until_somebody_looks_and_not_doubted_without_marks(
-    database: Database, without: tuple[Extra, ...]
+    sqlite: Database, without: tuple[Extra, ...]
 ) -> None:
-    ledger = Ledger(database, doubters=cause_doubters(shipped().serving))
+    ledger = Ledger(sqlite, doubters=cause_doubters(shipped().serving))
     check_causes_trusted(POLICY, (CAUSE,), ledger.doubts.now())
-    doubted(database)
+    doubted(sqlite)
     with pytest.raises(CauseInDoubt, match="3 of 3 people who may approve"):
         check_causes_trusted(POLICY, ("lockup", CAUSE), ledger.doubts.now())
-    assert doubts(database, shipped().serving)(POLICY, CAUSE)
+    assert doubts(sqlite, shipped().serving)(POLICY, CAUSE)
     assert ledger.card.now("one", "card").doubts(POLICY, CAUSE)
-    assert doubts(database, without)(POLICY, CAUSE) == ""
-    MarkStore(database).append.now(CauseLookedAt(CAUSE, "the threshold was too low"), "slack:T0/U1")
+    assert doubts(sqlite, without)(POLICY, CAUSE) == ""
+    MarkStore(sqlite).append.now(CauseLookedAt(CAUSE, "the threshold was too low"), "slack:T0/U1")
     check_causes_trusted(POLICY, (CAUSE,), ledger.doubts.now())
 
 
-def test_extra_that_cannot_be_loaded_doubts_every_cause(database: Database) -> None:
+def test_extra_that_cannot_be_loaded_doubts_every_cause(sqlite: Database) -> None:
     wrecked = Extra("tides", "tides", doubts="bot.no_such_module:doubts")
     with pytest.raises(CauseInDoubt, match="for the extra tides to say, which does not: it cannot be loaded"):
-        check_causes_trusted(POLICY, (CAUSE,), doubts(database, (*shipped().serving, wrecked)))
+        check_causes_trusted(POLICY, (CAUSE,), doubts(sqlite, (*shipped().serving, wrecked)))
 
 
-def test_record_with_marks_is_whole_and_one_with_another_extras_entry_in_house_is_not(database: Database) -> None:
-    doubted(database)
-    assert (audit(database).broken, audit(database).unread) == ((), ())
+def test_record_with_marks_is_whole_and_one_with_another_extras_entry_in_house_is_not(sqlite: Database) -> None:
+    doubted(sqlite)
+    assert (audit(sqlite).broken, audit(sqlite).unread) == ((), ())
     assert {type(event_of(kind, {"form": 1})) for kind in KINDS} == {OwnEvent}, "the core only steps over them"
     proposed = next(event for event in WAVE_EVENTS if isinstance(event, WaveProposed))
-    with database.writing() as connection:
+    with sqlite.writing() as connection:
         append_entry(connection, HOUSE, None, proposed, "bot", "2027-01-01T00:00:00.000Z")
-    assert [each.says for each in audit(database).broken] == ["holds WaveProposed, which belongs to an incident"]
+    assert [each.says for each in audit(sqlite).broken] == ["holds WaveProposed, which belongs to an incident"]
 
 
-def test_mark_in_the_stream_of_a_wave_is_broken_also_where_waves_are_left_out(database: Database) -> None:
-    with database.writing() as connection:
+def test_mark_in_the_stream_of_a_wave_is_broken_also_where_waves_are_left_out(sqlite: Database) -> None:
+    with sqlite.writing() as connection:
         append_entry(connection, "wave-0000000000", 0, MARK_EVENTS[0], "bot", "2027-01-01T00:00:00.000Z")
         assert len(read_stream(connection, "wave-0000000000")) == 1
-    says = [each.says for each in audit(database).broken if each.stream != HOUSE]
+    says = [each.says for each in audit(sqlite).broken if each.stream != HOUSE]
     assert says == ["is not a valid wave: VerdictMarked is not an entry of a wave."]
 
 
-def test_commands_and_verbs_are_gone_and_keep_stays(run: CommandLine, without: tuple[Extra, ...]) -> None:
-    recorded(run)
+def test_commands_and_verbs_are_gone_and_keep_stays(
+    run: CommandLine, record: Database, without: tuple[Extra, ...]
+) -> None:
+    recorded(record)
     for words in (["mark", ENDED, "wrong"], ["playbooks", "stats"], ["playbooks", "looked-at", CAUSE]):
         assert run(*words).status == 2
     assert "marks" not in {extra.name for extra in without}

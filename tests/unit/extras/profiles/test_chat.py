@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -35,7 +34,6 @@ from bot.ledger import Database, Leases, Outbox
 from bot.ledger.chat_requests import ChatRequestStore
 from bot.surfaces.slack.calls import Calls
 from tests.record.incidents import WAYS, entries
-from tests.record.ledgers import ledger_in
 from tests.slack.replicas import until
 from tests.slack.service import QUICK
 from tests.unit.surfaces.test_slack_poster import Channel
@@ -116,9 +114,8 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with ledger_in(tmp_path) as database:
-        yield Bench(database)
+def bench(sqlite: Database) -> Bench:
+    return Bench(sqlite)
 
 
 async def test_profile_that_a_kill_broke_off_is_answered_by_the_next_run(bench: Bench) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,11 +19,10 @@ from bot.domain.mute import Mute
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Verdict
 from bot.extras.profiles.reevaluator import VerdictReevaluator
-from bot.ledger import CaseStore, Ledger
+from bot.ledger import CaseStore, Database, Ledger
 from bot.probes.profile import PROFILE, ProfileReading, profile_to_json
 from bot.response.incident_record import IncidentRecord
 from tests.record.incidents import APPROVER, BEGAN_AT, NODE, OPENING, PROPOSED, TRIAGED, VERDICT, by_whom
-from tests.record.ledgers import ledger_in
 
 ID = "7k3m9x2qpv"
 WALK = ProfileReading(39, "kubelet", 2114, "mem_cgroup_nr_lru_pages", 0.97, 490, 10.0, "memcg-walk")
@@ -124,9 +122,8 @@ class Deadly:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    with ledger_in(tmp_path) as database:
-        yield Bench(Ledger(database), CaseStore(database))
+def bench(sqlite: Database) -> Bench:
+    return Bench(Ledger(sqlite), CaseStore(sqlite))
 
 
 async def test_changed_verdict_withdraws_the_offer_and_has_the_node_read_anew(bench: Bench) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -70,12 +69,6 @@ OLDER = ROOT / "tests" / "contract" / "ledger-v14.sql"
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with ledger_in(tmp_path) as opened:
-        yield opened
-
-
-@pytest.fixture
 def without(tmp_path: Path) -> tuple[Extra, ...]:
     """The extras with waves off."""
     (tmp_path / "zombie.toml").write_text('[extras]\noff = ["waves"]\n')
@@ -90,37 +83,35 @@ def begin(ledger: Ledger, incident: str, seq: int = 4, attempt: int = 1, step: i
     ledger.begin.now(incident, seq, StepStarted(step, attempt), "bot", claim)
 
 
-def running(database: Database, incident: str, proposal: PlanProposed, time: Clock | None = None) -> None:
+def running(sqlite: Database, incident: str, proposal: PlanProposed, time: Clock | None = None) -> None:
     """A wave that runs, and has given the incident the turn."""
     member = WaveMember(f"node-{incident}", incident, proposal.digest)
     proposed = WaveProposed(("*",), ("c",), (member,), (), stages_of(1), timedelta(hours=8), "p", "").sealed()
-    waves = WaveStore(database, time)
+    waves = WaveStore(sqlite, time)
     waves.append.now(WAVE, 0, proposed, ASKER)
     waves.append.now(WAVE, 1, WaveApproved(proposed.digest, "go"), APPROVER)
     waves.append.now(WAVE, 2, TurnGiven(incident, member.node), "bot")
 
 
-def test_incident_of_a_wave_never_begins_where_waves_are_left_out(
-    database: Database, without: tuple[Extra, ...]
-) -> None:
-    ledger = Ledger(database, holders=step_blockers(without))
-    running(database, "one", approved(ledger, "one", "node-one", wave=WAVE))
+def test_incident_of_a_wave_never_begins_where_waves_are_left_out(sqlite: Database, without: tuple[Extra, ...]) -> None:
+    ledger = Ledger(sqlite, holders=step_blockers(without))
+    running(sqlite, "one", approved(ledger, "one", "node-one", wave=WAVE))
     with pytest.raises(WaveHeld, match="left out"):
         begin(ledger, "one")
     with pytest.raises(WaveHeld, match="left out"):
-        begin(Ledger(database), "one")
+        begin(Ledger(sqlite), "one")
     assert ledger.head.now("one").seq == 4, "nothing of it is on record"
     approved(ledger, "two", "node-two")
     begin(ledger, "two")
-    with_waves = Ledger(database, holders=step_blockers(shipped().on))
+    with_waves = Ledger(sqlite, holders=step_blockers(shipped().on))
     begin(with_waves, "one")
     with pytest.raises(WaveHeld, match="left out"):
         begin(ledger, "one", 5, 2)  # nor is it sent again
     begin(with_waves, "one", 5, 2)
 
 
-def test_incident_of_a_wave_begins_only_as_its_wave_says(database: Database) -> None:
-    ledger = Ledger(database, holders=step_blockers(shipped().on))
+def test_incident_of_a_wave_begins_only_as_its_wave_says(sqlite: Database) -> None:
+    ledger = Ledger(sqlite, holders=step_blockers(shipped().on))
     for name in ("one", "two"):
         approved(ledger, name, f"node-{name}", wave=WAVE)
     with pytest.raises(WaveHeld, match="not on record"):
@@ -128,20 +119,20 @@ def test_incident_of_a_wave_begins_only_as_its_wave_says(database: Database) -> 
     proposal = ledger.incident.now("one")
     assert proposal is not None
     assert proposal.proposal is not None
-    running(database, "one", proposal.proposal)
+    running(sqlite, "one", proposal.proposal)
     with pytest.raises(WaveHeld, match="has not given node-two the turn"):
         begin(ledger, "two")
     begin(ledger, "one")
 
 
-def of_two(database: Database, ledger: Ledger) -> WaveStore:
+def of_two(sqlite: Database, ledger: Ledger) -> WaveStore:
     """A wave that runs, with two of its nodes under way, of which the first has begun."""
     members = []
     for name in ("one", "two", "three"):
         proposal = approved(ledger, name, f"node-{name}", wave=WAVE)
         members.append(WaveMember(f"node-{name}", name, proposal.digest))
     proposed = WaveProposed(("*",), ("c",), tuple(members), (), stages_of(3), timedelta(hours=8), "p", "").sealed()
-    waves = WaveStore(database)
+    waves = WaveStore(sqlite)
     waves.append.now(WAVE, 0, proposed, ASKER)
     waves.append.now(WAVE, 1, WaveApproved(proposed.digest, "go"), APPROVER)
     waves.append.now(WAVE, 2, TurnGiven("three", "node-three"), "bot")
@@ -186,10 +177,10 @@ NOT_FIXED: tuple[tuple[IncidentEvent, ...], ...] = (
 
 @pytest.mark.parametrize("shows", NOT_FIXED, ids=lambda shows: type(shows[-1]).__name__)
 def test_nothing_of_a_wave_begins_once_one_of_its_nodes_is_not_fixed_whoever_notes_that(
-    database: Database, shows: tuple[IncidentEvent, ...]
+    sqlite: Database, shows: tuple[IncidentEvent, ...]
 ) -> None:
-    ledger = Ledger(database, holders=step_blockers(shipped().on))
-    waves = of_two(database, ledger)
+    ledger = Ledger(sqlite, holders=step_blockers(shipped().on))
+    waves = of_two(sqlite, ledger)
     ledger.append_all.now("one", 5, shows, "bot")
     with pytest.raises(WaveHeld, match=r"node-one: (acted, but not fixed|cured, but not given back)"):
         begin(ledger, "two")
@@ -203,9 +194,9 @@ def test_nothing_of_a_wave_begins_once_one_of_its_nodes_is_not_fixed_whoever_not
     begin(ledger, "two")
 
 
-def test_node_whose_cure_has_held_is_given_back_also_while_its_wave_is_stopped(database: Database) -> None:
-    ledger = Ledger(database, holders=step_blockers(shipped().on))
-    waves = of_two(database, ledger)
+def test_node_whose_cure_has_held_is_given_back_also_while_its_wave_is_stopped(sqlite: Database) -> None:
+    ledger = Ledger(sqlite, holders=step_blockers(shipped().on))
+    waves = of_two(sqlite, ledger)
     ledger.append_all.now("one", 5, HELD, "bot")
     waves.append.now(WAVE, 6, WaveStopped("an odd graph"), APPROVER)
     begin(ledger, "one", 8, step=2)
@@ -213,22 +204,23 @@ def test_node_whose_cure_has_held_is_given_back_also_while_its_wave_is_stopped(d
         begin(ledger, "two")
 
 
-def test_plan_whose_first_step_was_needless_begins_no_later_than_its_waves_time(tmp_path: Path) -> None:
+def test_plan_whose_first_step_was_needless_begins_no_later_than_its_waves_time(
+    sqlite: Database, tmp_path: Path
+) -> None:
     at = datetime(2027, 1, 1, 9, 0, tzinfo=UTC)
-    with ledger_in(tmp_path) as database:
-        ledger = Ledger(database, lambda: at, holders=step_blockers(shipped().on))
-        steps = (Step("disable_unit", {"unit": "ecs.service"}, ("a",)), Step("reboot", {}, ("b",)))
-        plan, proposal = Plan("node-one", steps), approved(ledger, "one", "node-one", steps, wave=WAVE)
-        running(database, "one", proposal, lambda: at)
-        ledger.append.now("one", 4, StepSkipped(1, "that is so already"), "bot")
-        claim = Claim(plan.node, plan.remedy, "r1", Limits(at_once=9), {}, cure=plan.cure)
-        at += timedelta(hours=8, milliseconds=1)  # the yes was an entry after the proposal
-        with pytest.raises(WaveHeld, match="was valid until"):
-            ledger.begin.now("one", 5, StepStarted(2, 1), "bot", claim)
-        at -= timedelta(seconds=1)
+    ledger = Ledger(sqlite, lambda: at, holders=step_blockers(shipped().on))
+    steps = (Step("disable_unit", {"unit": "ecs.service"}, ("a",)), Step("reboot", {}, ("b",)))
+    plan, proposal = Plan("node-one", steps), approved(ledger, "one", "node-one", steps, wave=WAVE)
+    running(sqlite, "one", proposal, lambda: at)
+    ledger.append.now("one", 4, StepSkipped(1, "that is so already"), "bot")
+    claim = Claim(plan.node, plan.remedy, "r1", Limits(at_once=9), {}, cure=plan.cure)
+    at += timedelta(hours=8, milliseconds=1)  # the yes was an entry after the proposal
+    with pytest.raises(WaveHeld, match="was valid until"):
         ledger.begin.now("one", 5, StepStarted(2, 1), "bot", claim)
-        at += timedelta(seconds=1)
-        ledger.begin.now("one", 6, StepStarted(2, 2), "bot", claim)  # what has begun may go on
+    at -= timedelta(seconds=1)
+    ledger.begin.now("one", 5, StepStarted(2, 1), "bot", claim)
+    at += timedelta(seconds=1)
+    ledger.begin.now("one", 6, StepStarted(2, 2), "bot", claim)  # what has begun may go on
 
 
 def holds(_: object, incident: Any, is_first: bool, __: object) -> None:
@@ -237,28 +229,28 @@ def holds(_: object, incident: Any, is_first: bool, __: object) -> None:
         raise BudgetSpent("The tide is high.")
 
 
-def test_any_extra_may_hold_any_step_and_one_that_cannot_be_loaded_holds_all(database: Database) -> None:
+def test_any_extra_may_hold_any_step_and_one_that_cannot_be_loaded_holds_all(sqlite: Database) -> None:
     tides = Extra("tides", "tides", holds=f"{__name__}:holds")
-    ledger = Ledger(database, holders=step_blockers([*shipped().on, tides]))
+    ledger = Ledger(sqlite, holders=step_blockers([*shipped().on, tides]))
     for name in ("one", "two", "three"):
         approved(ledger, name, f"node-{name}")
     begin(ledger, "one")
     with pytest.raises(BudgetSpent, match="The tide is high"):
         begin(ledger, "two")
-    wrecked = Ledger(database, holders=step_blockers([replace(tides, holds="bot.no_such_module:holds")]))
+    wrecked = Ledger(sqlite, holders=step_blockers([replace(tides, holds="bot.no_such_module:holds")]))
     with pytest.raises(CannotTell, match="extra tides may hold this step: it cannot be loaded"):
         begin(wrecked, "three")
 
 
-def test_extra_that_is_wanted_and_cannot_be_loaded_holds_every_step(database: Database, tmp_path: Path) -> None:
+def test_extra_that_is_wanted_and_cannot_be_loaded_holds_every_step(sqlite: Database, tmp_path: Path) -> None:
     (tmp_path / "zombie.toml").write_text('[extras]\non = ["freeze"]\n')
     found = extras_in_force((), {}, tmp_path)
-    ledger = Ledger(database, holders=step_blockers(found.serving))
+    ledger = Ledger(sqlite, holders=step_blockers(found.serving))
     approved(ledger, "one", "node-one")
     with pytest.raises(CannotTell, match=r"\[extras\] on names may hold this step, and could not be loaded"):
         begin(ledger, "one")
     assert [extra.name for extra in found.on] == [extra.name for extra in shipped().on]
-    begin(Ledger(database, holders=step_blockers(shipped().serving)), "one")
+    begin(Ledger(sqlite, holders=step_blockers(shipped().serving)), "one")
 
 
 def test_wave_in_a_terminal_begins_nothing_while_a_wanted_extra_cannot_be_loaded(tmp_path: Path) -> None:
@@ -315,15 +307,15 @@ class BrandNew(OwnEvent):
     """An event of a newer program."""
 
 
-def test_only_known_kinds_are_stepped_over(database: Database, without: tuple[Extra, ...]) -> None:
-    ledger = Ledger(database)
-    running(database, "one", approved(ledger, "one", "node-one", wave=WAVE))
-    found = audit(database, (), seat_values(without, "follows"))
+def test_only_known_kinds_are_stepped_over(sqlite: Database, without: tuple[Extra, ...]) -> None:
+    ledger = Ledger(sqlite)
+    running(sqlite, "one", approved(ledger, "one", "node-one", wave=WAVE))
+    found = audit(sqlite, (), seat_values(without, "follows"))
     assert (found.broken, found.unread, found.stepped_over) == ((), (), 1)
-    with database.writing() as connection:
+    with sqlite.writing() as connection:
         forged = chained_entry("wave-0000000000", Head(), "2027-01-01T00:00:00.000Z", BrandNew(), "bot")
         insert_entry(connection, forged)
-    unread = audit(database, (), seat_values(without, "follows")).unread
+    unread = audit(sqlite, (), seat_values(without, "follows")).unread
     assert [(each.stream, "kind 'BrandNew'" in each.says) for each in unread] == [("wave-0000000000", True)]
 
 

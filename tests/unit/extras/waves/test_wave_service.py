@@ -33,10 +33,9 @@ from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.wave_run import WaveRun
 from bot.extras.waves.wave_service import NEVER_PROPOSED, PUT_TOGETHER, WaveRequest, WaveService, why_no_member
 from bot.extras.waves.wiring import _advanced, run_here
-from bot.ledger import Ledger
+from bot.ledger import Database, Ledger
 from bot.response.incident_record import null_log
 from tests.alerts.pages import judged, of_page
-from tests.schedules.drawn import database_in_memory
 from tests.schedules.parts import CountingNode
 from tests.schedules.stage import PLAYBOOK, POLICY, Stage
 from tests.schedules.waves import WaveRecorder
@@ -90,55 +89,48 @@ def proposed(stage: Stage, name: str, wave: str) -> Incident:
 REQUEST = WaveRequest(("*",), ("leaked-memory-cgroups",), "terminal:asker")
 
 
-def test_one_machine_with_two_names_is_one_member_and_a_copied_image_is_another() -> None:
-    with database_in_memory() as database:
-        world, stage, desk = desk_of(database, ("a", "b", "c"))
-        one, other, copied = (stage.nodes[name] for name in ("a", "b", "c"))
-        other.copied_id = copied.copied_id = one.machine_id
-        other.copied_boot = one.boot_id
-        found = [proposed(stage, name, "wave-abcd") for name in ("a", "b", "c")]
-        wave = drive(world, desk.propose("wave-abcd", REQUEST, found, PLAYBOOK.name))
-        assert {member.node for member in wave.proposal.members} == {"a", "c"}
-        left = stage.ledger.incident.now("ib")
-        assert left is not None
-        assert (left.state, getattr(left.ending, "because", "")) == (
-            State.CANCELLED,
-            "It is the same machine as a, which is in the wave.",
-        )
+def test_one_machine_with_two_names_is_one_member_and_a_copied_image_is_another(sqlite: Database) -> None:
+    world, stage, desk = desk_of(sqlite, ("a", "b", "c"))
+    one, other, copied = (stage.nodes[name] for name in ("a", "b", "c"))
+    other.copied_id = copied.copied_id = one.machine_id
+    other.copied_boot = one.boot_id
+    found = [proposed(stage, name, "wave-abcd") for name in ("a", "b", "c")]
+    wave = drive(world, desk.propose("wave-abcd", REQUEST, found, PLAYBOOK.name))
+    assert {member.node for member in wave.proposal.members} == {"a", "c"}
+    left = stage.ledger.incident.now("ib")
+    assert left is not None
+    assert (left.state, getattr(left.ending, "because", "")) == (
+        State.CANCELLED,
+        "It is the same machine as a, which is in the wave.",
+    )
 
 
-def test_program_that_dies_before_its_wave_is_proposed_leaves_nothing_waiting() -> None:
-    with database_in_memory() as database:
-        world, stage, desk = desk_of(database, ("a", "b"))
-        drive(world, desk.close_plans_left_out("wave-abcd", [proposed(stage, "a", "wave-abcd")]))  # it failed
-        opened = AlertReceived(
-            Alert("terminal", "wave-dead", "terminal:asker"), "b", "g", PLAYBOOK.name, wave="wave-dead"
-        )
-        stage.ledger.append.now("ib", 0, opened, "terminal:asker")  # it was killed
-        drive(world, desk.end_orphans())
-        waits = stage.ledger.incident.now("ib")
-        assert waits is not None
-        assert not waits.ended, "its program may still be at it"
-        world.now += PUT_TOGETHER + timedelta(seconds=1)
-        drive(world, desk.end_orphans())
-        for name in ("ia", "ib"):
-            ended = stage.ledger.incident.now(name)
-            assert ended is not None
-            assert getattr(ended.ending, "because", "") == NEVER_PROPOSED
+def test_program_that_dies_before_its_wave_is_proposed_leaves_nothing_waiting(sqlite: Database) -> None:
+    world, stage, desk = desk_of(sqlite, ("a", "b"))
+    drive(world, desk.close_plans_left_out("wave-abcd", [proposed(stage, "a", "wave-abcd")]))  # it failed
+    opened = AlertReceived(Alert("terminal", "wave-dead", "terminal:asker"), "b", "g", PLAYBOOK.name, wave="wave-dead")
+    stage.ledger.append.now("ib", 0, opened, "terminal:asker")  # it was killed
+    drive(world, desk.end_orphans())
+    waits = stage.ledger.incident.now("ib")
+    assert waits is not None
+    assert not waits.ended, "its program may still be at it"
+    world.now += PUT_TOGETHER + timedelta(seconds=1)
+    drive(world, desk.end_orphans())
+    for name in ("ia", "ib"):
+        ended = stage.ledger.incident.now(name)
+        assert ended is not None
+        assert getattr(ended.ending, "because", "") == NEVER_PROPOSED
 
 
-def test_incident_whose_source_only_has_such_a_name_is_nobodys_orphan() -> None:
-    with database_in_memory() as database:
-        world, stage, desk = desk_of(database, ("a",))
-        opened = AlertReceived(
-            Alert("alertmanager", "wave-height-17", "", "The harbour is high"), "a", "g", PLAYBOOK.name
-        )
-        stage.ledger.append.now("ia", 0, opened, "bot")
-        world.now += PUT_TOGETHER + timedelta(seconds=1)
-        drive(world, desk.end_orphans())
-        waits = stage.ledger.incident.now("ia")
-        assert waits is not None
-        assert not waits.ended
+def test_incident_whose_source_only_has_such_a_name_is_nobodys_orphan(sqlite: Database) -> None:
+    world, stage, desk = desk_of(sqlite, ("a",))
+    opened = AlertReceived(Alert("alertmanager", "wave-height-17", "", "The harbour is high"), "a", "g", PLAYBOOK.name)
+    stage.ledger.append.now("ia", 0, opened, "bot")
+    world.now += PUT_TOGETHER + timedelta(seconds=1)
+    drive(world, desk.end_orphans())
+    waits = stage.ledger.incident.now("ia")
+    assert waits is not None
+    assert not waits.ended
 
 
 def alarmed(stage: Stage, node: str, name: str) -> None:
@@ -159,75 +151,72 @@ def stopped_wave(world: World, stage: Stage, desk: WaveService) -> Wave:
     return drive(world, desk.stop(wave.id, Approval("terminal:ann", "an odd graph")))  # type: ignore[no-any-return]
 
 
-def test_who_resumes_a_wave_forgives_no_alert_that_they_have_not_been_shown() -> None:
-    with database_in_memory() as database:
-        world, stage, desk = desk_of(database, ("a", "b", "c"))
-        wave = stopped_wave(world, stage, desk)
-        shown = drive(world, desk.look(wave))
+def test_who_resumes_a_wave_forgives_no_alert_that_they_have_not_been_shown(sqlite: Database) -> None:
+    world, stage, desk = desk_of(sqlite, ("a", "b", "c"))
+    wave = stopped_wave(world, stage, desk)
+    shown = drive(world, desk.look(wave))
+    world.now += timedelta(minutes=1)
+    alarmed(stage, "x", "1")  # one alert elsewhere is none that stops a wave
+    assert drive(world, desk.look(wave)) == shown
+    cured = wave.turns[0].member.node
+    alarmed(stage, cured, "2")
+    yes = Approval("terminal:bob", "the graph was wrong")
+    with pytest.raises(StaleRequest, match=f"It would stop now: {cured} has a new alert since it was cured"):
+        drive(world, desk.resume(wave.id, yes, shown[0]))
+    later, against = drive(world, desk.look(wave))
+    assert (later > shown[0], against) == (True, [f"{cured} has a new alert since it was cured"])
+    with pytest.raises(StaleRequest, match="yet to come"):
+        drive(world, desk.resume(wave.id, yes, later + timedelta(hours=1)))
+    world.now += timedelta(minutes=1)
+    alarmed(stage, "y", "3")
+    alarmed(stage, "z", "4")
+    resumed = drive(world, desk.resume(wave.id, yes, later))
+    assert (resumed.state, drive(world, desk.why_stop(resumed))) == (WaveState.RUNNING, ()), "two are no rise"
+    alarmed(stage, "x", "5")
+    (reason,) = drive(world, desk.why_stop(resumed))
+    assert reason.words.startswith("3 new alerts came"), "those that came before the yes and after the look count"
+
+
+def test_all_that_would_stop_a_wave_is_shown_to_who_resumes_it_and_nothing_else_is_forgiven(sqlite: Database) -> None:
+    world, stage, desk = desk_of(sqlite, ("a", "b", "c"))
+    wave = running_wave(world, stage, desk)
+    cured, failed = wave.turns[0].member.node, wave.waiting[0]
+    drive(world, desk.append(wave.id, wave.seq, TurnGiven(failed.incident, failed.node), "bot"))
+    ended = TurnEnded(failed.incident, failed.node, TurnOutcome.FAILED, "it did not come back")
+    drive(world, desk.append(wave.id, wave.seq + 1, ended, "bot"))
+    drive(world, WaveRun(desk, stage.responder(), stage, "p").advance(wave.id))
+    stopped = drive(world, desk.find(wave.id))
+    before, _ = drive(world, desk.look(stopped))
+    world.now += timedelta(minutes=1)
+    for node in (cured, "x", "y"):
+        alarmed(stage, node, f"-{node}")
+    known, (of_cured, rise) = drive(world, desk.look(stopped))
+    assert of_cured == f"{cured} has a new alert since it was cured"
+    assert rise.startswith("3 new alerts came")
+    yes = Approval("terminal:bob", "a broken disk")
+    with pytest.raises(StaleRequest, match=f"It would stop now: {of_cured}; 3 new alerts"):
+        drive(world, desk.resume(wave.id, yes, before))
+    world.now += timedelta(minutes=1)
+    alarmed(stage, "z", "-z")
+    resumed = drive(world, desk.resume(wave.id, yes, known))
+    assert (resumed.unfixed, drive(world, desk.why_stop(resumed))) == ((), ())
+
+
+def test_alert_that_comes_while_a_program_stands_still_in_a_resumption_stops_the_wave(sqlite: Database) -> None:
+    world, stage, desk = desk_of(sqlite, ("a", "b", "c"))
+    wave = stopped_wave(world, stage, desk)
+    shown, append = drive(world, desk.look(wave))[0], desk.append
+
+    async def late(*what: Any) -> Any:
         world.now += timedelta(minutes=1)
-        alarmed(stage, "x", "1")  # one alert elsewhere is none that stops a wave
-        assert drive(world, desk.look(wave)) == shown
-        cured = wave.turns[0].member.node
-        alarmed(stage, cured, "2")
-        yes = Approval("terminal:bob", "the graph was wrong")
-        with pytest.raises(StaleRequest, match=f"It would stop now: {cured} has a new alert since it was cured"):
-            drive(world, desk.resume(wave.id, yes, shown[0]))
-        later, against = drive(world, desk.look(wave))
-        assert (later > shown[0], against) == (True, [f"{cured} has a new alert since it was cured"])
-        with pytest.raises(StaleRequest, match="yet to come"):
-            drive(world, desk.resume(wave.id, yes, later + timedelta(hours=1)))
+        alarmed(stage, wave.turns[0].member.node, "1")
         world.now += timedelta(minutes=1)
-        alarmed(stage, "y", "3")
-        alarmed(stage, "z", "4")
-        resumed = drive(world, desk.resume(wave.id, yes, later))
-        assert (resumed.state, drive(world, desk.why_stop(resumed))) == (WaveState.RUNNING, ()), "two are no rise"
-        alarmed(stage, "x", "5")
-        (reason,) = drive(world, desk.why_stop(resumed))
-        assert reason.words.startswith("3 new alerts came"), "those that came before the yes and after the look count"
+        return await append(*what)
 
-
-def test_all_that_would_stop_a_wave_is_shown_to_who_resumes_it_and_nothing_else_is_forgiven() -> None:
-    with database_in_memory() as database:
-        world, stage, desk = desk_of(database, ("a", "b", "c"))
-        wave = running_wave(world, stage, desk)
-        cured, failed = wave.turns[0].member.node, wave.waiting[0]
-        drive(world, desk.append(wave.id, wave.seq, TurnGiven(failed.incident, failed.node), "bot"))
-        ended = TurnEnded(failed.incident, failed.node, TurnOutcome.FAILED, "it did not come back")
-        drive(world, desk.append(wave.id, wave.seq + 1, ended, "bot"))
-        drive(world, WaveRun(desk, stage.responder(), stage, "p").advance(wave.id))
-        stopped = drive(world, desk.find(wave.id))
-        before, _ = drive(world, desk.look(stopped))
-        world.now += timedelta(minutes=1)
-        for node in (cured, "x", "y"):
-            alarmed(stage, node, f"-{node}")
-        known, (of_cured, rise) = drive(world, desk.look(stopped))
-        assert of_cured == f"{cured} has a new alert since it was cured"
-        assert rise.startswith("3 new alerts came")
-        yes = Approval("terminal:bob", "a broken disk")
-        with pytest.raises(StaleRequest, match=f"It would stop now: {of_cured}; 3 new alerts"):
-            drive(world, desk.resume(wave.id, yes, before))
-        world.now += timedelta(minutes=1)
-        alarmed(stage, "z", "-z")
-        resumed = drive(world, desk.resume(wave.id, yes, known))
-        assert (resumed.unfixed, drive(world, desk.why_stop(resumed))) == ((), ())
-
-
-def test_alert_that_comes_while_a_program_stands_still_in_a_resumption_stops_the_wave() -> None:
-    with database_in_memory() as database:
-        world, stage, desk = desk_of(database, ("a", "b", "c"))
-        wave = stopped_wave(world, stage, desk)
-        shown, append = drive(world, desk.look(wave))[0], desk.append
-
-        async def late(*what: Any) -> Any:
-            world.now += timedelta(minutes=1)
-            alarmed(stage, wave.turns[0].member.node, "1")
-            world.now += timedelta(minutes=1)
-            return await append(*what)
-
-        frozen = Frozen(**{each.name: getattr(desk, each.name) for each in fields(desk)})
-        frozen.late.append(late)
-        resumed = drive(world, frozen.resume(wave.id, Approval("terminal:bob", "the graph was wrong"), shown))
-        assert "has a new alert since it was cured" in drive(world, desk.why_stop(resumed))[0].words
+    frozen = Frozen(**{each.name: getattr(desk, each.name) for each in fields(desk)})
+    frozen.late.append(late)
+    resumed = drive(world, frozen.resume(wave.id, Approval("terminal:bob", "the graph was wrong"), shown))
+    assert "has a new alert since it was cured" in drive(world, desk.why_stop(resumed))[0].words
 
 
 def running_wave(world: World, stage: Stage, desk: WaveService) -> Wave:
@@ -237,36 +226,38 @@ def running_wave(world: World, stage: Stage, desk: WaveService) -> Wave:
     return drive(world, desk.resume(wave.id, Approval("terminal:bob", "it was nothing"), shown))  # type: ignore[no-any-return]
 
 
-def test_wave_stops_while_the_ledgers_clock_is_set_back_for_alerts_of_then_are_taken_for_older_ones() -> None:
-    with database_in_memory() as database:
-        world, stage, desk = desk_of(database, ("a", "b", "c"))
-        wave = running_wave(world, stage, desk)
-        program = WaveRun(desk, stage.responder(), stage, "p")
-        world.now -= timedelta(hours=2)
-        alarmed(stage, wave.turns[0].member.node, "1")
-        drive(world, program.advance(wave.id))
-        world.now += timedelta(hours=2, minutes=5)
-        drive(world, program.advance(wave.id))
-        stopped = drive(world, desk.find(wave.id))
-        assert stopped.stop is not None, stopped.state
-        assert stopped.stop.because.startswith("The ledger's clock was set back")
-        assert [turn.member for turn in stopped.turns] == [wave.turns[0].member], "nobody else has a turn"
+def test_wave_stops_while_the_ledgers_clock_is_set_back_for_alerts_of_then_are_taken_for_older_ones(
+    sqlite: Database,
+) -> None:
+    world, stage, desk = desk_of(sqlite, ("a", "b", "c"))
+    wave = running_wave(world, stage, desk)
+    program = WaveRun(desk, stage.responder(), stage, "p")
+    world.now -= timedelta(hours=2)
+    alarmed(stage, wave.turns[0].member.node, "1")
+    drive(world, program.advance(wave.id))
+    world.now += timedelta(hours=2, minutes=5)
+    drive(world, program.advance(wave.id))
+    stopped = drive(world, desk.find(wave.id))
+    assert stopped.stop is not None, stopped.state
+    assert stopped.stop.because.startswith("The ledger's clock was set back")
+    assert [turn.member for turn in stopped.turns] == [wave.turns[0].member], "nobody else has a turn"
 
 
-def test_node_that_fails_in_the_very_moment_of_a_stop_is_not_forgiven_by_who_saw_only_the_stop() -> None:
+def test_node_that_fails_in_the_very_moment_of_a_stop_is_not_forgiven_by_who_saw_only_the_stop(
+    sqlite: Database,
+) -> None:
     """The clock stands still, as it does for a stream whose last entry is of a time that comes yet."""
-    with database_in_memory() as database:
-        world, stage, desk = desk_of(database, ("a", "b", "c"))
-        wave = running_wave(world, stage, desk)
-        second = wave.waiting[0]
-        drive(world, desk.append(wave.id, wave.seq, TurnGiven(second.incident, second.node), "bot"))
-        world.now -= timedelta(seconds=30)
-        stopped = drive(world, desk.stop(wave.id, Approval("terminal:bob", "wait")))
-        shown = drive(world, desk.look(stopped))[0]
-        failed = TurnEnded(second.incident, second.node, TurnOutcome.FAILED, "it did not come back")
-        drive(world, desk.append(wave.id, stopped.seq, failed, "bot"))
-        with pytest.raises(StaleRequest, match=f"It would stop now: {second.node}: it did not come back"):
-            drive(world, desk.resume(wave.id, Approval("terminal:bob", "go on"), shown))
+    world, stage, desk = desk_of(sqlite, ("a", "b", "c"))
+    wave = running_wave(world, stage, desk)
+    second = wave.waiting[0]
+    drive(world, desk.append(wave.id, wave.seq, TurnGiven(second.incident, second.node), "bot"))
+    world.now -= timedelta(seconds=30)
+    stopped = drive(world, desk.stop(wave.id, Approval("terminal:bob", "wait")))
+    shown = drive(world, desk.look(stopped))[0]
+    failed = TurnEnded(second.incident, second.node, TurnOutcome.FAILED, "it did not come back")
+    drive(world, desk.append(wave.id, stopped.seq, failed, "bot"))
+    with pytest.raises(StaleRequest, match=f"It would stop now: {second.node}: it did not come back"):
+        drive(world, desk.resume(wave.id, Approval("terminal:bob", "go on"), shown))
 
 
 def run_until(world: World, stage: Stage, desk: WaveService, end: datetime) -> Wave:
@@ -304,167 +295,162 @@ def approved_wave(world: World, stage: Stage, desk: WaveService) -> None:
 
 
 @pytest.mark.parametrize("it_is", ["quiet", "not known who may approve"])
-def test_wave_that_is_held_up_as_a_whole_waits_and_loses_no_node(it_is: str) -> None:
+def test_wave_that_is_held_up_as_a_whole_waits_and_loses_no_node(sqlite: Database, it_is: str) -> None:
     policy = replace(POLICY, quiet=((9 * 60 + 10, 9 * 60 + 20),)) if it_is == "quiet" else POLICY
-    with database_in_memory() as database:
-        world, stage, desk = desk_of(database, ("a", "b"))
-        away = Away(world, BEGAN_AT + timedelta(minutes=20)) if it_is != "quiet" else None
-        stage.policy, desk = policy, replace(desk, policy=policy, lookup=away)
-        approved_wave(world, stage, desk)
-        first = drive(world, desk.find("wave-abcd")).waiting[0]
-        drive(world, desk.append("wave-abcd", 2, TurnGiven(first.incident, first.node), "bot"))
-        world.now += timedelta(minutes=10)  # before its node could be read again
-        waits = run_until(world, stage, desk, BEGAN_AT + timedelta(minutes=19))
-        assert (waits.state, [turn.outcome for turn in waits.turns]) == (WaveState.RUNNING, [None])
-        over = run_until(world, stage, desk, BEGAN_AT + timedelta(hours=1))
-        assert over.state is WaveState.COMPLETED, (over.stop, over.turns)
-        assert len(over.having(TurnOutcome.CURED)) == 2
+    world, stage, desk = desk_of(sqlite, ("a", "b"))
+    away = Away(world, BEGAN_AT + timedelta(minutes=20)) if it_is != "quiet" else None
+    stage.policy, desk = policy, replace(desk, policy=policy, lookup=away)
+    approved_wave(world, stage, desk)
+    first = drive(world, desk.find("wave-abcd")).waiting[0]
+    drive(world, desk.append("wave-abcd", 2, TurnGiven(first.incident, first.node), "bot"))
+    world.now += timedelta(minutes=10)  # before its node could be read again
+    waits = run_until(world, stage, desk, BEGAN_AT + timedelta(minutes=19))
+    assert (waits.state, [turn.outcome for turn in waits.turns]) == (WaveState.RUNNING, [None])
+    over = run_until(world, stage, desk, BEGAN_AT + timedelta(hours=1))
+    assert over.state is WaveState.COMPLETED, (over.stop, over.turns)
+    assert len(over.having(TurnOutcome.CURED)) == 2
 
 
-def test_bot_that_does_not_act_leaves_a_wave_and_its_lease_to_one_that_does() -> None:
-    with database_in_memory() as database:
-        world, stage, desk = desk_of(database, ("a", "b"))
-        approved_wave(world, stage, desk)
-        stage.policy = replace(POLICY, acting=False)
-        reads = WaveRun(replace(desk, policy=stage.policy), stage.responder(), stage, "reads")
-        leases: Any = None
-        drive(world, WaveKeeper(reads, desk.waves, leases, null_log, lambda: 0.0)._carry_on("wave-abcd"))
-        assert drive(world, reads.advance("wave-abcd")).because == "this bot does not act"
-        assert drive(world, desk.find("wave-abcd")).state is WaveState.RUNNING
+def test_bot_that_does_not_act_leaves_a_wave_and_its_lease_to_one_that_does(sqlite: Database) -> None:
+    world, stage, desk = desk_of(sqlite, ("a", "b"))
+    approved_wave(world, stage, desk)
+    stage.policy = replace(POLICY, acting=False)
+    reads = WaveRun(replace(desk, policy=stage.policy), stage.responder(), stage, "reads")
+    leases: Any = None
+    drive(world, WaveKeeper(reads, desk.waves, leases, null_log, lambda: 0.0)._carry_on("wave-abcd"))
+    assert drive(world, reads.advance("wave-abcd")).because == "this bot does not act"
+    assert drive(world, desk.find("wave-abcd")).state is WaveState.RUNNING
 
 
-def test_program_that_runs_a_wave_goes_on_with_its_nodes_though_another_has_them() -> None:
+def test_program_that_runs_a_wave_goes_on_with_its_nodes_though_another_has_them(sqlite: Database) -> None:
     """The other may be one that does not act, and would let each turn run out."""
-    with database_in_memory() as database:
-        world, stage, desk = desk_of(database, ("a", "b"))
-        approved_wave(world, stage, desk)
-        mine, told = set[str](), list[str]()
+    world, stage, desk = desk_of(sqlite, ("a", "b"))
+    approved_wave(world, stage, desk)
+    mine, told = set[str](), list[str]()
 
-        async def owned() -> set[str]:
-            return mine
+    async def owned() -> set[str]:
+        return mine
 
-        leases: Any = SimpleNamespace(mine=owned)
-        notices: Any = SimpleNamespace(decided=told.append)
-        program = WaveRun(desk, stage.responder(), stage, "p", partial(go_on_here, leases, notices))
-        world.now += timedelta(minutes=2)  # the node may be read again
-        drive(world, program.advance("wave-abcd"))
-        (turn,) = drive(world, desk.find("wave-abcd")).under_way
-        drive(world, program.advance("wave-abcd"))
-        decided = stage.ledger.incident.now(turn.member.incident)
-        assert decided is not None
-        assert decided.state is State.APPROVED
-        reads = replace(program, service=replace(desk, policy=replace(POLICY, acting=False)))
-        for carries, hears in ((reads, []), (program, [decided.id]), (program, [decided.id])):
-            told.clear()
-            drive(world, carries.advance("wave-abcd"))
-            assert told == hears
-        mine.add(decided.card)
+    leases: Any = SimpleNamespace(mine=owned)
+    notices: Any = SimpleNamespace(decided=told.append)
+    program = WaveRun(desk, stage.responder(), stage, "p", partial(go_on_here, leases, notices))
+    world.now += timedelta(minutes=2)  # the node may be read again
+    drive(world, program.advance("wave-abcd"))
+    (turn,) = drive(world, desk.find("wave-abcd")).under_way
+    drive(world, program.advance("wave-abcd"))
+    decided = stage.ledger.incident.now(turn.member.incident)
+    assert decided is not None
+    assert decided.state is State.APPROVED
+    reads = replace(program, service=replace(desk, policy=replace(POLICY, acting=False)))
+    for carries, hears in ((reads, []), (program, [decided.id]), (program, [decided.id])):
         told.clear()
-        drive(world, program.advance("wave-abcd"))
-        assert told == []
+        drive(world, carries.advance("wave-abcd"))
+        assert told == hears
+    mine.add(decided.card)
+    told.clear()
+    drive(world, program.advance("wave-abcd"))
+    assert told == []
 
 
-def test_wave_whose_cause_comes_into_doubt_stops_for_that_and_loses_no_node() -> None:
+def test_wave_whose_cause_comes_into_doubt_stops_for_that_and_loses_no_node(sqlite: Database) -> None:
     doubted = "leaked-memory-cgroups was wrong by the latest word of three."
-    with database_in_memory() as database:
-        world, stage, desk = desk_of(database, ("a", "b", "c", "d"))
-        approved_wave(world, stage, desk)
-        stage.ledger._doubters = (lambda _: lambda policy, cause: doubted,)
-        stopped = run_until(world, stage, desk, BEGAN_AT + timedelta(minutes=20))
-        assert stopped.stop is not None, stopped.state
-        assert stopped.stop.because == f"CauseInDoubt: {doubted}"
-        assert [turn.outcome for turn in stopped.turns] == [None]
-        with pytest.raises(CauseInDoubt):
-            drive(
-                world,
-                desk.resume("wave-abcd", Approval("terminal:bob", "go on"), drive(world, desk.look(stopped))[0]),
-            )
-
-
-def test_wave_that_is_run_in_a_terminal_outlives_a_ledger_that_is_away_for_a_moment() -> None:
-    with database_in_memory() as database:
-        world, stage, desk = desk_of(database, ("a", "b"))
-        approved_wave(world, stage, desk)
-        first = drive(world, desk.stop("wave-abcd", Approval("terminal:ann", "wait")))
-        finds, said = (
-            iter([first, LedgerUnavailable("It is away."), LedgerUnavailable("It is away."), first]),
-            list[str](),
+    world, stage, desk = desk_of(sqlite, ("a", "b", "c", "d"))
+    approved_wave(world, stage, desk)
+    stage.ledger._doubters = (lambda _: lambda policy, cause: doubted,)
+    stopped = run_until(world, stage, desk, BEGAN_AT + timedelta(minutes=20))
+    assert stopped.stop is not None, stopped.state
+    assert stopped.stop.because == f"CauseInDoubt: {doubted}"
+    assert [turn.outcome for turn in stopped.turns] == [None]
+    with pytest.raises(CauseInDoubt):
+        drive(
+            world,
+            desk.resume("wave-abcd", Approval("terminal:bob", "go on"), drive(world, desk.look(stopped))[0]),
         )
 
-        class Away(WaveService):
-            async def find(self, wave_id: str) -> Wave:
-                found = next(finds)
-                if isinstance(found, Wave):
-                    return found
-                raise found
 
-        class Runs:
-            async def advance(self, wave_id: str) -> None:
-                return None
+def test_wave_that_is_run_in_a_terminal_outlives_a_ledger_that_is_away_for_a_moment(sqlite: Database) -> None:
+    world, stage, desk = desk_of(sqlite, ("a", "b"))
+    approved_wave(world, stage, desk)
+    first = drive(world, desk.stop("wave-abcd", Approval("terminal:ann", "wait")))
+    finds, said = (
+        iter([first, LedgerUnavailable("It is away."), LedgerUnavailable("It is away."), first]),
+        list[str](),
+    )
 
-        service = Away(**{each.name: getattr(desk, each.name) for each in fields(desk)})
-        parts: Any = SimpleNamespace(service=service, run=Runs())
-        over = asyncio.run(run_here(parts, "wave-abcd", lambda _, waits: said.append(waits)))
-        assert (over, said) == (first, ["It is away.", "It is away.", ""])
+    class Away(WaveService):
+        async def find(self, wave_id: str) -> Wave:
+            found = next(finds)
+            if isinstance(found, Wave):
+                return found
+            raise found
+
+    class Runs:
+        async def advance(self, wave_id: str) -> None:
+            return None
+
+    service = Away(**{each.name: getattr(desk, each.name) for each in fields(desk)})
+    parts: Any = SimpleNamespace(service=service, run=Runs())
+    over = asyncio.run(run_here(parts, "wave-abcd", lambda _, waits: said.append(waits)))
+    assert (over, said) == (first, ["It is away.", "It is away.", ""])
 
 
 @pytest.mark.parametrize("is_answered", [True, False])
-def test_node_that_asks_a_person_stops_its_wave_until_that_is_answered_or_nobody_did_in_time(is_answered: bool) -> None:
-    with database_in_memory() as database:
-        world, stage, desk = desk_of(database, ("a", "b", "c"))
-        approved_wave(world, stage, desk)
-        (first, *_), end = drive(world, desk.find("wave-abcd")).proposal.members, BEGAN_AT + timedelta(hours=1)
-        lands, strange = stage.wire.lands, [HostKeyRejected(f"The host key of {first.node} is another.")]
+def test_node_that_asks_a_person_stops_its_wave_until_that_is_answered_or_nobody_did_in_time(
+    sqlite: Database, is_answered: bool
+) -> None:
+    world, stage, desk = desk_of(sqlite, ("a", "b", "c"))
+    approved_wave(world, stage, desk)
+    (first, *_), end = drive(world, desk.find("wave-abcd")).proposal.members, BEGAN_AT + timedelta(hours=1)
+    lands, strange = stage.wire.lands, [HostKeyRejected(f"The host key of {first.node} is another.")]
 
-        def lands_elsewhere(node: Node, acts: bool) -> tuple[CountingNode, str]:
-            if strange and stage.nodes[first.node].stopped:
-                raise strange[0]
-            return lands(node, acts)
+    def lands_elsewhere(node: Node, acts: bool) -> tuple[CountingNode, str]:
+        if strange and stage.nodes[first.node].stopped:
+            raise strange[0]
+        return lands(node, acts)
 
-        stage.wire.lands = lands_elsewhere  # type: ignore[method-assign]
-        stopped = run_until(world, stage, desk, end)
-        assert stopped.stop is not None
-        assert stopped.stop.because.startswith(f"{first.node} asks a person: The host key")
-        parts: Any = SimpleNamespace(service=desk, acting=SimpleNamespace(remediation=stage.remediation()))
-        asks = drive(world, _advanced(parts, first)).because  # as `zombie wave run` says it
-        assert asks.startswith(f"{first.node} asks: The host key")
-        assert asks.endswith(f'zombie remediate {first.incident} --answer "go on" or "give up"')
-        if not is_answered:
-            world.now += POLICY.approval_expires
-            assert drive(world, _advanced(parts, first)) is None
-            assert [turn.member for turn in run_until(world, stage, desk, end).having(TurnOutcome.FAILED)] == [first]
-            return
-        strange.clear()
-        drive(world, stage.responder().answer(first.incident, GO_ON, Approval("terminal:ann", "the old key is back")))
-        known, against = drive(world, desk.look(stopped))
-        assert against == []
-        drive(world, desk.resume(stopped.id, Approval("terminal:bob", "it is known"), known))
-        over = run_until(world, stage, desk, end)
-        assert (over.state, len(over.having(TurnOutcome.CURED))) == (WaveState.COMPLETED, 3)
+    stage.wire.lands = lands_elsewhere  # type: ignore[method-assign]
+    stopped = run_until(world, stage, desk, end)
+    assert stopped.stop is not None
+    assert stopped.stop.because.startswith(f"{first.node} asks a person: The host key")
+    parts: Any = SimpleNamespace(service=desk, acting=SimpleNamespace(remediation=stage.remediation()))
+    asks = drive(world, _advanced(parts, first)).because  # as `zombie wave run` says it
+    assert asks.startswith(f"{first.node} asks: The host key")
+    assert asks.endswith(f'zombie remediate {first.incident} --answer "go on" or "give up"')
+    if not is_answered:
+        world.now += POLICY.approval_expires
+        assert drive(world, _advanced(parts, first)) is None
+        assert [turn.member for turn in run_until(world, stage, desk, end).having(TurnOutcome.FAILED)] == [first]
+        return
+    strange.clear()
+    drive(world, stage.responder().answer(first.incident, GO_ON, Approval("terminal:ann", "the old key is back")))
+    known, against = drive(world, desk.look(stopped))
+    assert against == []
+    drive(world, desk.resume(stopped.id, Approval("terminal:bob", "it is known"), known))
+    over = run_until(world, stage, desk, end)
+    assert (over.state, len(over.having(TurnOutcome.CURED))) == (WaveState.COMPLETED, 3)
 
 
 @pytest.mark.parametrize("has_turn", [True, False])
-def test_wave_ends_though_a_member_was_written_by_a_newer_program(has_turn: bool) -> None:
-    with database_in_memory() as database:
-        world, stage, desk = desk_of(database, ("a", "b", "c"))
-        approved_wave(world, stage, desk)
-        wave = drive(world, desk.find("wave-abcd"))
-        newer = wave.proposal.members[0 if has_turn else 1]
-        if has_turn:
-            drive(world, desk.append(wave.id, 2, TurnGiven(newer.incident, newer.node), "bot"))
-        record: Any = NotAllRead(desk.record, newer.incident)
-        desk = replace(desk, record=record)
-        assert newer.incident not in drive(world, desk.incidents(wave)), "its plan is told as not shown"
-        others = run_until(world, stage, desk, world.now + timedelta(minutes=1 if has_turn else 15))
-        assert others.state is WaveState.RUNNING
-        assert len(others.having(TurnOutcome.CURED)) == (0 if has_turn else 2)
-        assert others.until is not None
-        world.now = others.until + others.proposal.expires + timedelta(minutes=1)
-        program = WaveRun(desk, stage.responder(), stage, "p")
-        assert None in [drive(world, program.advance(wave.id)) for _ in range(5)]
-        over = drive(world, desk.find(wave.id))
-        assert over.state is WaveState.EXPIRED
-        assert [turn.member for turn in over.having(TurnOutcome.FAILED)] == ([newer] if has_turn else [])
+def test_wave_ends_though_a_member_was_written_by_a_newer_program(sqlite: Database, has_turn: bool) -> None:
+    world, stage, desk = desk_of(sqlite, ("a", "b", "c"))
+    approved_wave(world, stage, desk)
+    wave = drive(world, desk.find("wave-abcd"))
+    newer = wave.proposal.members[0 if has_turn else 1]
+    if has_turn:
+        drive(world, desk.append(wave.id, 2, TurnGiven(newer.incident, newer.node), "bot"))
+    record: Any = NotAllRead(desk.record, newer.incident)
+    desk = replace(desk, record=record)
+    assert newer.incident not in drive(world, desk.incidents(wave)), "its plan is told as not shown"
+    others = run_until(world, stage, desk, world.now + timedelta(minutes=1 if has_turn else 15))
+    assert others.state is WaveState.RUNNING
+    assert len(others.having(TurnOutcome.CURED)) == (0 if has_turn else 2)
+    assert others.until is not None
+    world.now = others.until + others.proposal.expires + timedelta(minutes=1)
+    program = WaveRun(desk, stage.responder(), stage, "p")
+    assert None in [drive(world, program.advance(wave.id)) for _ in range(5)]
+    over = drive(world, desk.find(wave.id))
+    assert over.state is WaveState.EXPIRED
+    assert [turn.member for turn in over.having(TurnOutcome.FAILED)] == ([newer] if has_turn else [])
 
 
 class NotAllRead:

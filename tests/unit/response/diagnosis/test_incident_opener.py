@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -12,12 +11,11 @@ import pytest
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
-from bot.ledger import Leases, Ledger
+from bot.ledger import Database, Leases, Ledger
 from bot.response.diagnosis.diagnosis import Diagnosis
 from bot.response.diagnosis.incident_opener import IncidentOpener
 from bot.response.incident_record import IncidentRecord, IncidentRequest
 from tests.record.incidents import ASKER, BEGAN_AT, NODE
-from tests.record.ledgers import ledger_in
 
 WISH = IncidentRequest("slack", "C1/-/7k3m9x2qpv", ASKER, f"check {NODE}", "node-health")
 
@@ -40,9 +38,8 @@ class Begun:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Iterator[tuple[Any, Any, Any]]:
-    with ledger_in(tmp_path) as database:
-        yield (Ledger(database), Leases(database, "a"), Leases(database, "b"))
+def kept(sqlite: Database) -> tuple[Any, Any, Any]:
+    return Ledger(sqlite), Leases(sqlite, "a"), Leases(sqlite, "b")
 
 
 async def test_request_is_opened_once_and_found_again(kept: tuple[Any, Any, Any]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,10 +17,9 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.transitions import State
-from bot.ledger import CaseStore
+from bot.ledger import CaseStore, Database
 from bot.response.execution.before_reboot import LIMIT, MOST_BYTES, QUESTIONS, SPARE, PreRebootReader
 from tests.record.incidents import BEGAN_AT, WAYS, entries
-from tests.record.ledgers import ledger_in
 
 NODE = Node("node-gpu-01", "10.0.0.7")
 LEFT = timedelta(minutes=5)
@@ -76,14 +74,13 @@ def everything(probe: str) -> str:
     return f"{probe} says token={SECRET}\n"
 
 
-async def test_all_of_it_is_kept_by_its_hash_with_words_that_say_what_and_how_much(tmp_path: Path) -> None:
+async def test_all_of_it_is_kept_by_its_hash_with_words_that_say_what_and_how_much(sqlite: Database) -> None:
     cases = Cases()
     kept = await words(Answering(everything), cases).read_and_store(approved(), NODE, LEFT)
     assert kept.case == cases.kept[0].digest
     assert kept.says.startswith("kernel log, memory cgroups, processes and memory, 0 kB in ")
-    with ledger_in(tmp_path) as database:
-        digest = CaseStore(database).keep.now("i1", cases.kept[0])
-        text = CaseStore(database).text.now("i1", digest)
+    digest = CaseStore(sqlite).keep.now("i1", cases.kept[0])
+    text = CaseStore(sqlite).text.now("i1", digest)
     assert digest == kept.case
     assert text is not None
     assert SECRET not in text

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from unittest.mock import AsyncMock
 
 import pytest
@@ -16,13 +14,13 @@ from bot.demo.pagerduty.account import Incident
 from bot.domain.alert import AlertStatus, Delivery, Reporter
 from bot.domain.errors import LedgerUnavailable, PagerDutyUnavailable
 from bot.domain.intake_contracts import StormLimits
+from bot.ledger import Database
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
 from bot.ledger.leases import Leases
 from bot.response.intake.page_poller import PagePoller
 from bot.sources.pagerduty import SOURCE, alarm_of_page
 from tests.alerts.pagerduty import PagerDuty, account, client
-from tests.record.ledgers import ledger_in
 from tests.slack.workspace import SteppedClock
 
 HOUR = timedelta(hours=1)
@@ -64,15 +62,12 @@ class Bench:
 
 
 @pytest.fixture
-async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+async def bench(sqlite: Database) -> AsyncIterator[Bench]:
     clock = SteppedClock()
-    with ledger_in(tmp_path) as database:
-        async with AsyncExitStack() as stack:
-            pagerduty = await stack.enter_async_context(account(clock=clock))
-            asking = await stack.enter_async_context(client(pagerduty))
-            inbox, cases = Inbox(Leases(database, "one", time=clock)), DedupStore(database, time=clock)
-            watch = PagePoller(asking, inbox, cases, alarm_of_page, clock, lambda *_, **__: None, asyncio.Event())
-            yield Bench(pagerduty, watch, inbox, cases, clock)
+    async with account(clock=clock) as pagerduty, client(pagerduty) as asking:
+        inbox, cases = Inbox(Leases(sqlite, "one", time=clock)), DedupStore(sqlite, time=clock)
+        watch = PagePoller(asking, inbox, cases, alarm_of_page, clock, lambda *_, **__: None, asyncio.Event())
+        yield Bench(pagerduty, watch, inbox, cases, clock)
 
 
 async def test_page_that_no_webhook_told_of_is_taken_in_once(bench: Bench) -> None:
