@@ -59,6 +59,15 @@ async def test_case_answers_as_the_node_did(tmp_path: Path) -> None:
     assert set(await again.ask(commands[2], Command("never", ("x",)))) == {("cut", 0)}
 
 
+async def test_answer_that_no_node_gives_is_cut_in_a_replay() -> None:
+    long, short = (Completed("probe", "a", 0, "x" * length, exit_status=0) for length in (201, 200))
+    command = Command("a", ("x",), output_limit_bytes=100)
+    for run, cut in ((long, True), (short, False)):
+        way = Way(ReplayTransport(Case(CaseHeader("n"), (run,))), Node("n", "a"), "")
+        answer = await way.ask_one(command)
+        assert (answer.cut, answer.stdout) == (cut, "x" * 200)
+
+
 async def test_replay_fails_as_the_connection_did() -> None:
     run = Completed("p", "a", 0, "said")
     case = Case(CaseHeader("n", unreachable=NotReached("host-key", "n shows another key.", "Compare it.")), (run,))

@@ -104,6 +104,16 @@ async def test_several_nodes_are_marked_one_by_one(team: ActingTeam) -> None:
     assert sorted(told) == [("node-1", True), ("node-2", False)]
 
 
+async def test_mark_of_whom_the_chat_cannot_place_is_refused_and_lifts_no_doubt(
+    chat: MemoryChat, team: ActingTeam
+) -> None:
+    card, _ = await closed(team)
+    chat.silent = {"group"}
+    await says(team, card, "right")
+    assert await marks(team) == []
+    assert await team.refusals() == [(ALICE, "CannotTell")]
+
+
 async def test_doubt_is_lifted_in_the_chat_by_one_who_may_approve_and_by_nobody_else(
     chat: MemoryChat, team: ActingTeam
 ) -> None:

@@ -99,16 +99,16 @@ class MarkClicks(Chat):
 
     async def _record_mark(self, intent: Intent, person: Person, request: str = "", was: str = "") -> None:
         incident = await self._context.find(next(iter(intent.plans)))
-        people = self._context.people
-        groups = (await people.membership(person.user)).groups
+        people, policy = self._context.people, self._context.policy
+        approval = await people.approval(person, policy, "")  # an outage makes no stranger of one who may approve
         word = intent.action.rpartition("-")[2]
         marked = await self._marker.mark(
             incident,
             word == RIGHT,
             person.by,
             request=request,
-            groups=groups,
-            approvers=self._context.policy.most_approvers(people.group_members) or 0,
+            groups=approval.groups,
+            approvers=policy.most_approvers(people.group_members) or 0,
             was=was,
             taken_back=word == BACK,
         )

@@ -28,10 +28,9 @@ PER_PERSON = Allowance(30, timedelta(minutes=10))
 
 @dataclass(frozen=True, slots=True)
 class MarkResult:
-    """What stands on record after a mark: whether that is new, whether it counts, and the cause's score."""
+    """What stands on record after a mark: whether it counts, and the cause's score."""
 
     mark: VerdictMarked
-    is_new: bool
     score: Score
     counts: bool = True
 
@@ -73,9 +72,9 @@ class VerdictMarker:
     ) -> MarkResult:
         """Record whether the verdict of a closed incident was right, and what it `was` if not; or take that back.
 
-        Shape: a person has one mark for each incident: the later mark replaces the earlier. A repeated `request` and a
-        repeated mark add nothing. `groups` are those that the person is in now; `approvers` is how many
-        people could approve now, 0 where that is not known.
+        Shape: a person has one mark for each incident: the later mark replaces the earlier. A repeated `request` adds
+        nothing. `groups` are those that the person is in now; `approvers` is how many people could approve now, 0 where
+        that is not known.
         Raises: NothingToMark while it is not closed, or has no verdict; TooManyRequests; LedgerError.
         """
         verdict = verdict_to_mark(incident)
@@ -92,12 +91,10 @@ class VerdictMarker:
             taken_back,
             approvers,
         )
-        before = await self.marks.read()
-        self._check_rate_limit(before, by)
-        entry = await self.marks.append(event, by)
-        is_new = all(entry.seq != earlier.seq for earlier in before)
+        self._check_rate_limit(await self.marks.read(), by)
+        await self.marks.append(event, by)
         score = score_of(await self.marks.read(), event.cause, self.policy)
-        return MarkResult(event, is_new, score, bool(self.policy.counted(by)))
+        return MarkResult(event, score, bool(self.policy.counted(by)))
 
     async def record_cause_review(self, cause: str, approval: Approval) -> str:
         """Record that a person looked at a cause in doubt, and return the answer.
@@ -105,15 +102,8 @@ class VerdictMarker:
         Raises: NotAnApprover for who may not approve; NothingToMark where it is not in doubt; LedgerError.
         """
         check_may_approve(self.policy, approval)
-        score = score_of(await self.marks.read(), cause, self.policy)
-        if not score.in_doubt:
-            words = f"{score.against} wrong among {score.voices} since the last look; it takes {score.needed}"
-            raise NothingToMark(
-                f"{one_line(cause, 60)} is not in doubt: the latest words of people who may approve are {words}.",
-                "zombie playbooks stats",
-            )
         event = CauseLookedAt(cause, one_line(approval.reason.strip(), 500), approval.os_user)
-        await self.marks.append(event, approval.by)
+        score = await self.marks.append_review(event, approval.by, self.policy)
         said = f"{score.against} of {score.voices} people who may approve said that {cause} was wrong."
         return f"{said} Counting starts again; its plans are offered again."
 
@@ -131,9 +121,8 @@ class VerdictMarker:
 def reply_words(incident: Incident, marked: MarkResult) -> str:
     """Return the answer to a mark: what is on record, the cause's score, and what the person may do next."""
     mark, score = marked.mark, marked.score
-    said = "On record" if marked.is_new else "You said so already"
     was = f", and it was: {mark.was}" if mark.was else ""
-    sentence = f"{said}: the verdict {mark.cause} on {incident.node} was {RIGHT if mark.right else WRONG}{was}."
+    sentence = f"On record: the verdict {mark.cause} on {incident.node} was {RIGHT if mark.right else WRONG}{was}."
     if mark.taken_back:
         sentence = f"Taken back: what you said of the verdict {mark.cause} on {incident.node} no longer counts."
     sentence += f" {mark.cause}: {score.right} of {score.right + score.wrong} right."

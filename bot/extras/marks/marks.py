@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -61,8 +61,7 @@ KINDS: Mapping[str, type[Any]] = {event.__name__: event for event in (VerdictMar
 class VerdictMark:
     """A person's present mark on a verdict.
 
-    Shape: `seq` is the number of its entry. `person` is the one name that they count under; `may_approve` says whether
-    they may approve by the policy, and `approvers` how many could then, 0 where that is not known.
+    Shape: `seq` is the number of its entry. `person` is the one name that they count under.
     """
 
     incident: str
@@ -73,8 +72,6 @@ class VerdictMark:
     seq: int
     case: str = ""
     person: str = ""
-    may_approve: bool = False
-    approvers: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +81,7 @@ class Score:
     Shape: `right` and `wrong` count the marks since somebody last looked at the cause (`looked_at`, None for never);
     `ever_right` and `ever_wrong` count all marks. `against` are the people who may approve whose latest word since then
     is wrong, among `voices` of them with a latest word; `needed` is how many of them put it in doubt, 0 for nobody can.
+    All three are as they were when it came into doubt: what is said after that changes nothing until somebody looks.
     """
 
     cause: str
@@ -146,18 +144,8 @@ def marks_of(entries: Iterable[Entry], policy: Policy = _NOBODY) -> tuple[Verdic
             found.pop(key, None)  # so that it moves to its latest position
             if event.taken_back:
                 continue
-            may = policy.may_approve(entry.by, event.groups)
             found[key] = VerdictMark(
-                event.incident,
-                event.cause,
-                event.right,
-                entry.by,
-                entry.at,
-                entry.seq,
-                event.case,
-                person,
-                may,
-                event.approvers,
+                event.incident, event.cause, event.right, entry.by, entry.at, entry.seq, event.case, person
             )
     return tuple(found.values())
 
@@ -172,61 +160,80 @@ def uncounted(entries: Iterable[Entry], policy: Policy) -> int:
 
 def scores(entries: Sequence[Entry], policy: Policy = _NOBODY) -> tuple[Score, ...]:
     """Return the score of every cause that was marked or looked at, sorted by name."""
-    looked = {
-        event.cause: entry for entry, event in _mark_events(entries) if isinstance(event, CauseLookedAt)
-    }  # the latest entry stays
-    found: dict[str, list[VerdictMark]] = {cause: [] for cause in looked}
+    looked, heard = dict[str, Entry](), dict[str, _Hearing]()
+    for entry, event in _mark_events(entries):
+        if isinstance(event, CauseLookedAt):
+            looked[event.cause] = entry  # the latest stays
+            heard[event.cause] = _Hearing(policy)
+        elif isinstance(event, VerdictMarked):
+            heard.setdefault(event.cause, _Hearing(policy)).hear(event, entry.by)
+    marks = dict[str, list[VerdictMark]]()
     for mark in marks_of(entries, policy):
-        found.setdefault(mark.cause, []).append(mark)
-    return tuple(_cause_score(cause, marks, looked.get(cause), policy) for cause, marks in sorted(found.items()))
+        marks.setdefault(mark.cause, []).append(mark)
+    return tuple(
+        _with_counts(heard[cause].score, cause, marks.get(cause, ()), looked.get(cause))
+        for cause in sorted({*marks, *looked, *(cause for cause, hearing in heard.items() if hearing.score.in_doubt)})
+    )
 
 
 def score_of(entries: Sequence[Entry], cause: str, policy: Policy = _NOBODY) -> Score:
     """Return the score of a cause."""
-    unmarked = _cause_score(cause, (), None, policy)
+    unmarked = replace(_Hearing(policy).score, cause=cause)
     return next((score for score in scores(entries, policy) if score.cause == cause), unmarked)
 
 
-def redundant_with(entries: Sequence[Entry], event: VerdictMarked, by: str) -> Entry | None:
-    """Return the earlier entry that makes a mark redundant: of the same request, or the same mark of the same person.
-
-    Shape: where who may approve has changed, the same mark says something new. A request that is
-    delivered again adds nothing, whatever the person marked in between.
-    """
-    last: Entry | None = None
+def delivered_before(entries: Iterable[Entry], mark: VerdictMarked, by: str) -> Entry | None:
+    """Return the entry that a request of this person has already; None for a new one, and for one without an id."""
     for entry, earlier in _mark_events(entry for entry in entries if entry.by == by):
-        if not isinstance(earlier, VerdictMarked):
-            continue
-        if event.request and earlier.request == event.request:
+        if isinstance(earlier, VerdictMarked) and earlier.request == mark.request != "":
             return entry
-        if earlier.incident == event.incident:
-            last = entry if _content(earlier) == _content(event) else None
-    return last
+    return None
 
 
-def _content(mark: VerdictMarked) -> tuple[object, ...]:
-    return mark.right, mark.cause, mark.groups, mark.was, mark.taken_back, mark.approvers
+class _Hearing:
+    """What those who may approve say of one cause, from one look at it to the next. Once in doubt, it stays so.
+
+    So whoever leaves, or a chat that does not tell for a moment who may approve, lifts no doubt.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._words: dict[str, dict[str, bool]] = {}  # of each person, by incident, the latest last
+        self._told = ENOUGH  # how many could approve, when a chat last said so
+        self.score = self._counted()
+
+    def hear(self, mark: VerdictMarked, by: str) -> None:
+        """Count a word; that of somebody who may not approve is none."""
+        person = self._policy.counted(by)
+        may = mark.taken_back or self._policy.may_approve(by, mark.groups)
+        if self.score.in_doubt or not person or not may:
+            return
+        words = self._words.setdefault(person, {})
+        words.pop(mark.incident, None)  # so that it moves to its latest position
+        if not mark.taken_back:
+            words[mark.incident] = mark.right
+            self._told = mark.approvers or self._told
+        self.score = self._counted()
+
+    def _counted(self) -> Score:
+        latest = [next(reversed(words.values())) for words in self._words.values() if words]
+        several = self._policy.most_approvers({})
+        if several is None:  # of a group whose members come and go: one at a time perhaps, but who spoke is known
+            several = max(len(latest), self._told)
+        return Score("", against=latest.count(False), voices=len(latest), needed=min(ENOUGH, several))
 
 
-def _cause_score(cause: str, marks: Sequence[VerdictMark], looked: Entry | None, policy: Policy) -> Score:
-    late = [mark for mark in marks if looked is None or mark.seq > looked.seq]
-    right, ever = sum(mark.right for mark in late), sum(mark.right for mark in marks)
-    latest = {mark.person: mark for mark in late}
-    words = [mark.right for mark in latest.values() if mark.may_approve]
-    several = policy.most_approvers({})
-    if several is None:  # then marks in a chat say how many they were, and a group's members come and go
-        known = (mark.approvers for mark in late if mark.may_approve and mark.approvers)
-        several = max(len(words), max(known, default=ENOUGH))  # the most, so that one login decides for no fleet
-    return Score(
-        cause,
-        right,
-        len(late) - right,
-        ever,
-        len(marks) - ever,
-        looked.at if looked is not None else None,
-        against=len(words) - sum(words),
-        voices=len(words),
-        needed=min(ENOUGH, several),
+def _with_counts(score: Score, cause: str, marks: Sequence[VerdictMark], looked: Entry | None) -> Score:
+    late = [mark.right for mark in marks if looked is None or mark.seq > looked.seq]
+    ever = [mark.right for mark in marks]
+    return replace(
+        score,
+        cause=cause,
+        right=late.count(True),
+        wrong=late.count(False),
+        ever_right=ever.count(True),
+        ever_wrong=ever.count(False),
+        looked_at=looked.at if looked is not None else None,
     )
 
 

@@ -11,9 +11,11 @@ from bot.app.policy_settings import policy_as_written
 from bot.domain.claim import Doubts
 from bot.domain.contracts import Clock
 from bot.domain.entry import Entry, is_author
+from bot.domain.errors import NothingToMark
 from bot.domain.house_events import HOUSE
 from bot.domain.policy import Policy
-from bot.extras.marks.marks import KINDS, CauseLookedAt, VerdictMarked, redundant_with, score_of, scores
+from bot.domain.safe_text import one_line
+from bot.extras.marks.marks import KINDS, CauseLookedAt, Score, VerdictMarked, delivered_before, score_of, scores
 from bot.ledger.database import Database, Store, reads, writes
 from bot.ledger.entries import HouseEntries, append_entry
 
@@ -35,12 +37,26 @@ class MarkStore(Store):
 
     @writes
     def append(self, connection: Connection, event: VerdictMarked | CauseLookedAt, by: str) -> Entry:
-        """Append it and return its entry; for a mark that says nothing new, the entry that said so before."""
+        """Append it and return its entry; for a mark whose request came before, the entry that it has."""
         if not is_author(by):
             raise ValueError(f"{by!r} cannot be the author of an entry")
-        if isinstance(event, VerdictMarked) and (said := redundant_with(self._marks.read(connection), event, by)):
+        if isinstance(event, VerdictMarked) and (said := delivered_before(self._marks.read(connection), event, by)):
             return said
         return append_entry(connection, HOUSE, None, event, by, self.stamp(connection))
+
+    @writes
+    def append_review(self, connection: Connection, review: CauseLookedAt, by: str, policy: Policy) -> Score:
+        """Append that a person looked at a cause in doubt, and return the score that they looked at.
+
+        Raises: NothingToMark where it is not in doubt, or no longer.
+        """
+        score = score_of(self._marks.read(connection), review.cause, policy)
+        if not score.in_doubt:
+            words = f"{score.against} wrong among {score.voices} since the last look; it takes {score.needed}"
+            who = f"{one_line(review.cause, 60)} is not in doubt: the latest words of people who may approve"
+            raise NothingToMark(f"{who} are {words}.", "zombie playbooks stats")
+        append_entry(connection, HOUSE, None, review, by, self.stamp(connection))
+        return score
 
 
 class MarkDoubts:

@@ -358,6 +358,8 @@ class StepExecutor:
             return in_time()
 
         try:
+            if not incident.has_begun:  # once more: reading the node takes seconds
+                guards.check_cause_trusted(self.policy, incident, await self.ledger.doubts())
             await self.ledger.begin(incident.id, incident.seq, started, BOT, self._claim(incident, node))
         except AlreadyTried as no:
             return Escalated(no.sentence, NOT_LASTING)

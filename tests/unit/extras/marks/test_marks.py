@@ -15,8 +15,8 @@ from bot.extras.marks.marks import (
     ENOUGH,
     CauseLookedAt,
     VerdictMarked,
+    delivered_before,
     marks_of,
-    redundant_with,
     score_of,
     scores,
     uncounted,
@@ -95,8 +95,31 @@ def test_one_login_decides_nothing_however_often_it_speaks(right: bool) -> None:
 
 
 def test_latest_word_of_a_person_counts_whatever_verdict_it_is_on() -> None:
-    entries = told(*words(0, 3), (VerdictMarked("later", "io-stall", True), "slack:T/U0"))
-    assert not score_of(entries, "io-stall", SEVERAL).in_doubt
+    right, back = VerdictMarked("later", "io-stall", True), replace(WRONG, incident="later", taken_back=True)
+    changed = (*words(0, 1), (right, "slack:T/U0"))
+    assert not score_of(told(*changed, *words(0, 2, 1)), "io-stall", SEVERAL).in_doubt
+    assert score_of(told(*changed, (back, "slack:T/U0"), *words(0, 2, 1)), "io-stall", SEVERAL).in_doubt
+    again = (replace(WRONG, incident="i0"), "slack:T/U0")
+    assert score_of(told(*changed, again, *words(0, 2, 1)), "io-stall", SEVERAL).in_doubt
+
+
+@pytest.mark.parametrize("is_back", [True, False])
+def test_doubt_that_is_there_stays_until_somebody_looks_whoever_says_what_meanwhile(is_back: bool) -> None:
+    later = [(replace(WRONG, incident=f"i{n}", right=True, taken_back=is_back), f"slack:T/U{n}") for n in range(3)]
+    score = score_of(told(*words(0, 3), *later), "io-stall", SEVERAL)
+    assert (score.in_doubt, score.against, score.voices) == (True, 3, 3)
+
+
+def test_word_that_may_not_approve_takes_nothing_from_that_persons_word_that_may() -> None:
+    policy = replace(SEVERAL, approvers=SEVERAL.approvers | {"terminal:ann"}, same_person={"terminal:ann": "slack:U99"})
+    ann, elsewhere = (WRONG, "terminal:ann"), (replace(RIGHT, incident="i7"), "slack:T/U99")
+    score = score_of(told(ann, elsewhere, (RIGHT, "slack:T/U99"), *words(0, 2)), "io-stall", policy)
+    assert (score.in_doubt, score.against, score.voices) == (True, 3, 3)
+
+
+def test_same_people_can_put_a_cause_in_doubt_again_on_the_same_cards() -> None:
+    looked = (CauseLookedAt("io-stall", "raised"), "terminal:ann")
+    assert score_of(told(*words(0, 3), looked, *words(0, 3)), "io-stall", SEVERAL).in_doubt
 
 
 def test_two_who_may_approve_are_enough_where_there_are_no_more() -> None:
@@ -119,15 +142,16 @@ def test_group_of_two_is_enough_where_a_mark_says_that_there_are_no_more() -> No
     assert not score_of(told(said[0]), "io-stall", policy).in_doubt
     assert score_of(told(*said), "io-stall", policy).in_doubt
     grown = (replace(WRONG, incident="i9", groups=("slack:S1",), approvers=9), "slack:T/U1")
-    assert score_of(told(*said, grown), "io-stall", policy).needed == ENOUGH, "nine may by now"
+    assert score_of(told(said[0], grown), "io-stall", policy).needed == ENOUGH, "nine may by now"
+    shrunk = [(replace(grown[0], incident="i8"), "slack:T/U0"), *said]
+    assert score_of(told(*shrunk), "io-stall", policy).in_doubt, "two of two, where nine could before"
     alone = (replace(said[1][0], incident="i7", right=True, approvers=1), "slack:T/U1")  # when nobody else might
     assert score_of(told(alone, grown), "io-stall", policy).needed == ENOUGH, "one of nine decides nothing"
     rota = [(replace(mark, right=n < 2, approvers=1), f"slack:T/U{n}") for n, (mark, _) in enumerate([*said, grown])]
     assert score_of(told(*rota), "io-stall", policy).needed == ENOUGH, "three are known who may approve, one at a time"
     assert not score_of(told(*rota), "io-stall", policy).in_doubt
-    assert redundant_with(told(*said), replace(said[1][0], approvers=9), said[1][1]) is None
     strange = (replace(WRONG, incident="i9", approvers=1), "slack:T/U8")
-    assert score_of(told(*said, strange), "io-stall", policy).needed == 2
+    assert score_of(told(said[0], strange), "io-stall", policy).needed == 2
 
 
 def test_looking_starts_the_count_anew_and_forgets_nothing() -> None:
@@ -147,13 +171,13 @@ def test_causes_count_apart() -> None:
     ]
 
 
-def test_same_word_and_same_wish_say_nothing_new() -> None:
+def test_request_that_is_delivered_again_adds_nothing() -> None:
     by = "slack:T/U1"
-    entries = told((replace(WRONG, request="c1"), by), (replace(RIGHT, request="c2"), by))
-    assert redundant_with(entries, replace(RIGHT, request="c3"), by) is entries[1]
-    assert redundant_with(entries, replace(WRONG, request="c1"), by) is entries[0], "delivered twice"
-    assert redundant_with(entries, replace(WRONG, request="c3"), by) is None
-    assert redundant_with(entries, replace(RIGHT, request="c3"), "slack:T/U2") is None
+    entries = told((replace(WRONG, request="c1"), by), (replace(RIGHT, request="c2"), by), (WRONG, by))
+    assert delivered_before(entries, replace(WRONG, request="c1"), by) is entries[0]
+    assert delivered_before(entries, replace(WRONG, request="c3"), by) is None
+    assert delivered_before(entries, WRONG, by) is None, "it has no id"
+    assert delivered_before(entries, replace(RIGHT, request="c2"), "slack:T/U2") is None
 
 
 def test_word_that_is_taken_back_counts_no_more_and_can_be_said_again() -> None:
@@ -164,15 +188,6 @@ def test_word_that_is_taken_back_counts_no_more_and_can_be_said_again() -> None:
     assert (score_of(entries, "io-stall").right, score_of(entries, "io-stall").wrong) == (1, 0)
     assert uncounted(entries, policy) == 0
     assert uncounted(entries[:4], policy) == 1
-    assert redundant_with(entries, back, by) is entries[2]
-    assert redundant_with(entries, WRONG, by) is None
-    assert redundant_with(told((WRONG, by)), replace(WRONG, was="io-stall"), by) is None, "now it says what it was"
-
-
-def test_same_word_counts_anew_from_one_who_has_come_into_a_group_that_may_approve() -> None:
-    entries = told((WRONG, "slack:T/U1"))
-    assert redundant_with(entries, WRONG, "slack:T/U1") is entries[0]
-    assert redundant_with(entries, replace(WRONG, groups=("slack:S1",)), "slack:T/U1") is None
 
 
 def test_mark_of_a_newer_program_is_left_out() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -198,6 +199,30 @@ def test_plan_whose_cause_is_doubted_or_accepted_while_the_node_is_read_for_the_
     do(stage, remediation.advance("one"))
     assert stage.nodes["n1"].enabled
     assert incident(stage).steps == ()
+
+
+def test_plan_whose_cause_comes_into_doubt_while_the_step_reads_the_node_does_not_begin(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    doubted: list[str] = []
+    stage.recorder.ledger = stage.ledger = Ledger(
+        stage.ledger.database,
+        lambda: stage.world.now,
+        doubters=[lambda _: lambda policy, cause: next(iter(doubted), "")],
+    )
+    approve(stage)
+    remediation = stage.remediation()
+    look = remediation.stepping.reach.look
+
+    async def looks(*what: Any) -> NodeStatus:
+        doubted.append("It was wrong.")
+        return await look(*what)
+
+    monkeypatch.setattr(remediation.stepping.reach, "look", looks)
+    waits = do(stage, remediation.advance("one"))
+    assert waits is not None
+    assert waits.because == "CauseInDoubt: It was wrong."
+    assert stage.nodes["n1"].enabled
 
 
 @pytest.mark.parametrize("both", [False, True], ids=["one of two alerts", "all alerts"])
