@@ -94,8 +94,9 @@ def _faults(cause: Cause, probes: Mapping[str, Probe]) -> Iterator[str]:
     for probe in cause.probes:
         if probe not in probes:
             yield f"{cause.name} needs the probe {probe}, which nobody has. {did_you_mean(probe, probes)}"
-    if lacking := set(cause.thresholds) - cause.usual.keys():
-        yield f"{cause.name} has no values for {', '.join(sorted(lacking))}; write each as Threshold(value, reason)"
+    thresholds: object = cause.thresholds  # nobody has checked the types of their package
+    if not isinstance(thresholds, Mapping):
+        yield f"thresholds of {cause.name} have no values; write each as name: Threshold(value, reason)"
     if fault := remedy_fault(cause, cause.remedy, ACTIONS, CAUSES):
         yield f"remedy of {cause.name}: {fault}"
     if "\n" in cause.lasting_fix:

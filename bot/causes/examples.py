@@ -66,7 +66,7 @@ def example_mismatch(cause: Cause, example: Mapping[str, Any]) -> str:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         return f"no such reading: {error}"
     changed = {name: Threshold(value, "") for name, value in example.get("thresholds", {}).items()}
-    return difference(cause.evaluate(snapshot, Tuning({**cause.usual, **changed})), example)
+    return difference(cause.evaluate(snapshot, Tuning({**cause.thresholds, **changed})), example)
 
 
 def difference(found: CauseResult, example: Mapping[str, Any]) -> str:

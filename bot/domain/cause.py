@@ -60,18 +60,17 @@ class Tuning(Mapping[str, float]):
 class Cause:
     """A named fault.
 
-    Shape: `probes` are what `evaluate` looks at; `thresholds` are the names it takes from its tuning, or a table of
-    them with the values and reasons that hold unless a playbook sets others. `remedy` and `lasting_fix` hold
-    likewise unless a playbook says otherwise. `evaluate` returns a Finding if the readings support the cause, RuledOut
-    if they speak against it, and Undecided if a missing reading leaves it open. `worst` is the gravest status that
-    the cause can have. `cured_alone_by` are actions that cure it without stopping a unit first, because nothing
-    that still runs would bring it back. `eased_by` are actions that help this cause or limit its harm, but not
-    every cause. `takes_allow`: a playbook may list names to let pass. `signature` names the probes that show it in
-    a single look, without a window; empty if only a whole check can tell. `beside` are readings that it also evaluates
+    Shape: `probes` are what `evaluate` looks at; `thresholds` have the values and reasons that hold unless a playbook
+    sets others; `remedy` and `lasting_fix` hold likewise. `evaluate` returns a Finding if the readings support the
+    cause, RuledOut if they speak against it, and Undecided if a missing reading leaves it open. `worst` is the gravest
+    status that the cause can have. `cured_alone_by` are actions that cure it without stopping a unit first, because
+    nothing that still runs would bring it back. `eased_by` are actions that help this cause or limit its harm, but not
+    every cause. `takes_allow`: a playbook may list names to let pass. `signature` names the probes that show it in a
+    single look, without a window; empty if only a whole check can tell. `beside` are readings that it also evaluates
     where they were read; a playbook need not ask for them. `reboot_lasts`: within that time after a reboot for this
-    cause no second reboot is offered, because the first did not help. `grows` is the count that increases on the
-    node while the fault lasts, if there is one. `answering` returns the devices that answer, where it blames devices:
-    that it is ruled out says nothing of one that does not. `of_one`: it concerns a unit or workload, not the node.
+    cause no second reboot is offered, because the first did not help. `grows` is the count that increases on the node
+    while the fault lasts, if there is one. `answering` returns the devices that answer, where it blames devices: that
+    it is ruled out says nothing of one that does not. `of_one`: it concerns a unit or workload, not the node.
     `settled_by` completes “… would settle it” where it is found and not confirmed; `profile_settles`: a profile of the
     cores would.
     """
@@ -79,7 +78,7 @@ class Cause:
     name: str
     title: str  # in plain words: "leaked memory cgroups"
     probes: tuple[str, ...]
-    thresholds: tuple[str, ...] | Mapping[str, Threshold]
+    thresholds: Mapping[str, Threshold]
     evaluate: Callable[[Snapshot, Tuning], CauseResult]
     worst: Status = Status.CRITICAL
     cured_alone_by: tuple[str, ...] = ()
@@ -98,11 +97,6 @@ class Cause:
     about: str = ""  # what it is, where that is not the docstring of a module
     definition: str = ""  # of a site's own: all in its file that decides; ours are part of the program
     left_out: str = ""  # of a site's own that cannot be used: what is wrong, with file and line
-
-    @property
-    def usual(self) -> Mapping[str, Threshold]:
-        """The thresholds that hold unless a playbook sets others; empty if playbooks have to set them all."""
-        return self.thresholds if isinstance(self.thresholds, Mapping) else {}
 
 
 def left_out(name: str, because: str, probes: tuple[str, ...] = ()) -> Cause:

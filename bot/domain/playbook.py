@@ -51,7 +51,7 @@ class ConfiguredCause:
     @property
     def has_own_figures(self) -> bool:
         """True where the playbook judges by other figures than the cause's own."""
-        return dict(self.tuning) != dict(Tuning(self.cause.usual))
+        return dict(self.tuning) != dict(Tuning(self.cause.thresholds))
 
 
 @dataclass(frozen=True, slots=True)

@@ -237,19 +237,13 @@ class _Assembly:
     ) -> ConfiguredCause:
         if cause.left_out:
             return ConfiguredCause(cause, {})
-        thresholds = dict(cause.usual if inherited is None else inherited.thresholds)
+        thresholds = dict(cause.thresholds if inherited is None else inherited.thresholds)
         for name, threshold in (shape.thresholds or {}).items():
             if name not in cause.thresholds:
                 self._add_unknown("threshold", name, cause.thresholds, cause.name, *path, "thresholds", name)
             elif unlike := threshold_fault(name, threshold.value):
                 self._add_problem(f"{name} of {cause.name} {unlike}", *path, "thresholds", name, "value")
             thresholds[name] = Threshold(without_decimal_point(threshold.value), threshold.reason)
-        missing = [name for name in cause.thresholds if name not in thresholds]
-        if missing:
-            more = "" if self._shape.extends else "; or extend a playbook that has them: extends: node-health"
-            self._add_problem(
-                f"{cause.name} lacks thresholds: {', '.join(missing)} (each with value and reason){more}", *path
-            )
         remedy = cause.remedy if inherited is None else inherited.remedy
         if shape.remedy is not None or inherited is None:
             remedy = tuple(remedy if shape.remedy is None else shape.remedy)

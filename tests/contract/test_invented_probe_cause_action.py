@@ -210,7 +210,7 @@ def test_slip_in_a_playbook_is_told_in_their_names(tmp_path: Path, before: str, 
 
 def test_their_rules_hold_for_every_cause(tmp_path: Path) -> None:
     text = PLAYBOOK.replace("probes: [entropy]", "probes: [entropy, conntrack]").replace("entropy-starved", "other")
-    other = Cause("other", "Other", ("entropy",), ("low_bits",), evaluate)
+    other = Cause("other", "Other", ("entropy",), {"low_bits": Threshold(64, "ours")}, evaluate)
     causes = ALL_CAUSES | {"other": other}
     for remedy, says in (
         ("[feed_entropy]", "it helps only entropy-starved"),

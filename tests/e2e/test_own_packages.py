@@ -118,7 +118,7 @@ def test_they_take_part_once_they_are_let_in_and_not_before(site: Site) -> None:
         (
             '{"metres_many": Threshold(3, "as measured")}',
             '("metres_many",)',
-            "17: flooded has no values for metres_many",
+            "17: thresholds of flooded have no values; write each as name: Threshold(value, reason)",
         ),
         ("tide.metres < tuning", "tide.meters < tuning", "11: AttributeError: "),
         ("evaluate, Status.DEGRADED)", 'evaluate, remedy=("reboot",))', "17: remedy of flooded: a reboot needs"),

@@ -53,17 +53,9 @@ BOOTED = BootUnit("kubelet.service", "multi-user.target.wants", source="multi-us
 KUBELET = EssentialUnit("kubelet.service", "kubelet", active_later="active")
 
 
-def thresholds(cause: Cause) -> Mapping[str, Threshold]:
-    """Return the cause's thresholds as it brings them."""
-    assert set(cause.usual) == set(cause.thresholds), (
-        f"{cause.name} has thresholds without values: write them in its file"
-    )
-    return cause.usual
-
-
 def tuning(cause: Cause, **changed: float) -> Tuning:
     """Return the values of the cause's thresholds, some of them changed."""
-    return Tuning(dict(thresholds(cause)) | {name: Threshold(value, "in this test") for name, value in changed.items()})
+    return Tuning(dict(cause.thresholds) | {name: Threshold(value, "in this test") for name, value in changed.items()})
 
 
 def evaluate(name: str, *readings: Any, **changed: float) -> CauseResult:

@@ -36,7 +36,7 @@ def cause(folder: Path, text: str = PLAIN, tail: str = TAIL) -> Cause:
 
 def evaluate(folder: Path, text: str, *readings: Any, tail: str = TAIL) -> CauseResult:
     of = cause(folder, text, tail)
-    return of.evaluate(b.node(*readings), Tuning(of.usual))
+    return of.evaluate(b.node(*readings), Tuning(of.thresholds))
 
 
 def table(count: int = 9, maximum: int = 10) -> ConntrackReading:

@@ -24,7 +24,7 @@ def verdict(*results: CauseResult, unread: bool = False) -> Verdict:
         def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
             return result
 
-        return Cause(name=result.cause or "", title="", probes=("cpu",), thresholds=(), evaluate=evaluate)
+        return Cause(name=result.cause or "", title="", probes=("cpu",), thresholds={}, evaluate=evaluate)
 
     used = tuple(ConfiguredCause(cause(result), {}) for result in results)
     readings = {"cpu": Unread("cpu", "permission denied")} if unread else {}

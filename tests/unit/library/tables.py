@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.actions import ACTIONS
-from bot.domain.cause import Cause, CauseResult, Tuning
+from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.command import Command
 from bot.domain.errors import PlaybookError
 from bot.domain.probe import Probe, Snapshot
@@ -28,10 +28,12 @@ def _never(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
 
 
 PROBES = {name: _probe(name) for name in ("host", "cpu", "cgroups", "kernel_log", "reclaim", "units")}
+_MANY = {"many": Threshold(500, "ours"), "held": Threshold(9, "ours")}
+_RESTARTS = {"restarts": Threshold(20, "ours")}
 CAUSES = {
-    "leaked-memory-cgroups": Cause("leaked-memory-cgroups", "a leak", ("cgroups", "cpu"), ("many", "held"), _never),
-    "lockup": Cause("lockup", "a lockup", ("kernel_log",), (), _never, cured_alone_by=("reboot",)),
-    "crash-looping-unit": Cause("crash-looping-unit", "a loop", ("units",), ("restarts",), _never),
+    "leaked-memory-cgroups": Cause("leaked-memory-cgroups", "a leak", ("cgroups", "cpu"), _MANY, _never),
+    "lockup": Cause("lockup", "a lockup", ("kernel_log",), {}, _never, cured_alone_by=("reboot",)),
+    "crash-looping-unit": Cause("crash-looping-unit", "a loop", ("units",), _RESTARTS, _never),
 }
 
 WHOLE = """\

@@ -60,10 +60,6 @@ def test_own_conditions_come_after_the_extended_ones_and_one_of_the_same_name_re
             "probes: [host]\ncauses: []\n",
             "book.yaml:5: must_read of node-health names cpu, which is not among the probes",
         ),
-        (
-            "probes: [units, cpu, cgroups]\ncauses: [crash-looping-unit]\n",
-            "book.yaml:6: crash-looping-unit lacks thresholds: restarts (each with value and reason)",
-        ),
     ],
 )
 def test_what_is_taken_over_has_to_fit(tmp_path: Path, more: str, says: str) -> None:

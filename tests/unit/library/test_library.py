@@ -81,7 +81,6 @@ def edited(*changes: tuple[str, str]) -> str:
         (("  lockup:\n", "  lokup:\n"), '14: unknown cause "lokup" in causes. Did you mean lockup?'),
         (("kernel_log, reclaim", "reclaim"), "14: lockup needs kernel_log: add it to probes, or leave the cause out"),
         (("      held: {value: 92.5", "      hold: {value: 92.5"), f'13: unknown threshold "hold" in {LEAK}. '),
-        (("      many: {value: 1000, reason: a fresh boot has about 17}\n", ""), f"8: {LEAK} lacks thresholds: many"),
         ((", reason: a fresh boot has about 17", ""), f'12: causes.{MANY} lacks "reason": why this number'),
         (
             ("{value: 1000, reason: a fresh boot has about 17}", "1000"),

@@ -112,7 +112,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     return Finding("unlisted", Status.DEGRADED, Confidence.CONFIRMED, f"{', '.join(left)} is not listed", ())
 
 
-CAUSE = Cause("unlisted", "a unit", ("boot",), ("many",), evaluate, takes_allow=True)
+CAUSE = Cause("unlisted", "a unit", ("boot",), {"many": Threshold(1000, "")}, evaluate, takes_allow=True)
 PROBES = (Probe("boot", "", (), lambda outputs: outputs),)
 
 

@@ -79,14 +79,14 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     return RuledOut("flood", told)
 
 
-CAUSE = Cause("flood", "a flood", ("pools",), ("many",), evaluate)
+CAUSE = Cause("flood", "a flood", ("pools",), {"many": Threshold(1000, "")}, evaluate)
 PLAYBOOK = Playbook(
     "p",
     "",
     1,
     (Probe("pools", "", (), lambda outputs: outputs),),
     ("pools",),
-    (ConfiguredCause(CAUSE, {"many": Threshold(1000, "")}),),
+    (ConfiguredCause(CAUSE, CAUSE.thresholds),),
 )
 
 

@@ -175,7 +175,7 @@ def test_cure_that_does_not_hold_is_none_whoever_did_what_the_plan_asks() -> Non
 
 
 def playbook(lasts: timedelta | None) -> Playbook:
-    cause = Cause(str(VERDICT.cause), "", (), (), lambda *_: RuledOut("", ""), reboot_lasts=lasts)
+    cause = Cause(str(VERDICT.cause), "", (), {}, lambda *_: RuledOut("", ""), reboot_lasts=lasts)
     return Playbook("node-health", "", 3, (), (), (ConfiguredCause(cause, {}),))
 
 

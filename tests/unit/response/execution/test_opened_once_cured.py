@@ -104,7 +104,7 @@ async def test_short_log_confirms_the_cure_where_it_reaches_back_to_the_last_ste
 ) -> None:
     monkeypatch.setattr(Machine.reboot, "__defaults__", (20.0, until_ready))
     await here.approved(daemon())
-    lockup = Playbook("p", "", 1, (), (), (ConfiguredCause(CAUSES["lockup"], b.thresholds(CAUSES["lockup"])),))
+    lockup = Playbook("p", "", 1, (), (), (ConfiguredCause(CAUSES["lockup"], CAUSES["lockup"].thresholds),))
 
     async def diagnose(node: Node, playbook: str) -> Verdict:
         up = timedelta(seconds=here.machine.uptime())
