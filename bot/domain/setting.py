@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from pathlib import Path
@@ -22,8 +22,12 @@ from bot.domain.safe_text import one_line
 from bot.domain.toml_table import TomlTable
 
 T = TypeVar("T")
+C = TypeVar("C")
 # Reads a key of a table; None if it is absent, or wrong and noted.
 Reader: TypeAlias = Callable[[TomlTable, str], T | None]
+# Makes a value of a text; raises ValueError with what is wrong with it.
+Parser: TypeAlias = Callable[[str], T]
+Collector: TypeAlias = Callable[[Iterable[T]], C]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +130,39 @@ def keys_of(kind: type[Any], table: str = "") -> dict[str, Key]:
 # --- readers, beside the methods of `TomlTable`
 
 
-def names(table: TomlTable, name: str) -> frozenset[str] | None:
-    """Several texts in any order."""
-    return frozenset(found) if (found := table.texts(name)) is not None else None
+def parsed(parse: Parser[T]) -> Reader[T]:
+    """Return a reader of a text."""
+
+    def read(table: TomlTable, name: str) -> T | None:
+        text = table.text(name)
+        try:
+            return parse(text) if text is not None else None
+        except ValueError as no:
+            table.wrong(name, str(no))
+            return None
+
+    return read
+
+
+def each(parse: Parser[T], into: Collector[T, C]) -> Reader[C]:
+    """Return a reader of several texts; every one that is wrong is noted."""
+
+    def read(table: TomlTable, name: str) -> C | None:
+        found: list[T] = []
+        for text in table.texts(name) or ():
+            try:
+                found.append(parse(text))
+            except ValueError as no:
+                table.wrong(name, str(no))
+        return into(found) if name in table else None
+
+    return read
+
+
+names: Reader[frozenset[str]] = each(str, frozenset)  # in any order
+allowance = parsed(Allowance.parse)  # how many within what time, like "20/10m"
+path = parsed(Path)  # as it is written
+day_spans: Reader[tuple[tuple[int, int], ...]] = each(parse_day_span, tuple)  # in minutes, of "22:00-06:00"
 
 
 def duration(table: TomlTable, name: str) -> timedelta | None:
@@ -140,16 +174,6 @@ def duration(table: TomlTable, name: str) -> timedelta | None:
     return found
 
 
-def allowance(table: TomlTable, name: str) -> Allowance | None:
-    """How many within what time, like "20/10m"."""
-    text = table.text(name)
-    try:
-        return Allowance.parse(text) if text is not None else None
-    except ValueError as no:
-        table.wrong(name, str(no))
-        return None
-
-
 def count(low: int = 0, high: int = 1_000_000) -> Reader[int]:
     """Return a reader of a whole number between two bounds."""
     return lambda table, name: table.integer(name, low, high)
@@ -158,14 +182,12 @@ def count(low: int = 0, high: int = 1_000_000) -> Reader[int]:
 def one_of(*words: str) -> Reader[str]:
     """Return a reader that accepts any of these words."""
 
-    def read(table: TomlTable, name: str) -> str | None:
-        word = table.text(name)
-        if word is not None and word not in words:
-            table.wrong(name, f'is "{word[:40]}". {did_you_mean(word, words)}')
-            return None
+    def parse(word: str) -> str:
+        if word not in words:
+            raise ValueError(f'is "{word[:40]}". {did_you_mean(word, words)}')
         return word
 
-    return read
+    return parsed(parse)
 
 
 def by_name(read: Reader[T]) -> Reader[Mapping[str, T]]:
@@ -178,15 +200,14 @@ def by_name(read: Reader[T]) -> Reader[Mapping[str, T]]:
     return read_each
 
 
-def patterns(table: TomlTable, name: str) -> tuple[re.Pattern[str], ...] | None:
-    """Several regular expressions."""
-    found: list[re.Pattern[str]] = []
-    for pattern in table.texts(name) or ():
-        try:
-            found.append(re.compile(pattern))
-        except re.error as error:
-            table.wrong(name, f'holds "{one_line(pattern, 40)}", which is no regular expression: {error}')
-    return tuple(found) if name in table else None
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise ValueError(f'holds "{one_line(text, 40)}", which is no regular expression: {error}') from None
+
+
+patterns: Reader[tuple[re.Pattern[str], ...]] = each(_pattern, tuple)
 
 
 def text_or_texts(table: TomlTable, name: str) -> tuple[str, ...] | None:
@@ -196,23 +217,7 @@ def text_or_texts(table: TomlTable, name: str) -> tuple[str, ...] | None:
     return table.texts(name)
 
 
-def day_spans(table: TomlTable, name: str) -> tuple[tuple[int, int], ...] | None:
-    """Parts of the day, like "22:00-06:00", in minutes."""
-    spans: list[tuple[int, int]] = []
-    for span in table.texts(name) or ():
-        try:
-            spans.append(parse_day_span(span))
-        except ValueError as no:
-            table.wrong(name, str(no))
-    return tuple(spans) if name in table else None
-
-
 # --- kinds, of what may stand in a flag or the environment too
-
-
-def path(table: TomlTable, name: str) -> Path | None:
-    """A path, as it is written."""
-    return Path(text) if (text := table.text(name)) is not None else None
 
 
 def placed(value: Any, folder: Path, home: Path | None) -> Any:
@@ -225,10 +230,6 @@ def placed(value: Any, folder: Path, home: Path | None) -> Any:
         case tuple():
             return tuple(placed(each, folder, home) for each in value)
     return value
-
-
-def _paths(table: TomlTable, name: str) -> tuple[Path, ...] | None:
-    return tuple(map(Path, texts)) if (texts := table.texts(name)) is not None else None
 
 
 def _paths_of(written: Any) -> tuple[Path, ...]:
@@ -251,7 +252,7 @@ def _address_of(text: str) -> str:
     return text
 
 
-PATH, PATHS = Kind(path, Path), Kind(_paths, _paths_of)
+PATH, PATHS = Kind(path, Path), Kind(each(Path, tuple), _paths_of)
 TEXT, FLAG, LISTEN = Kind(TomlTable.text), Kind(TomlTable.flag, _flag_of), Kind(TomlTable.text, _address_of)
 
 

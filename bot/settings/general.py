@@ -9,14 +9,12 @@ from pathlib import Path
 
 from bot.domain.defaults import SAMPLES
 from bot.domain.link_template import link_template_fault
-from bot.domain.setting import LISTEN, PATH, PATHS, TEXT, by_name, number, option, row, secret, time_between
-from bot.domain.toml_table import TomlTable
+from bot.domain.setting import LISTEN, PATH, PATHS, TEXT, by_name, number, option, parsed, row, secret, time_between
 
 
-def _link_template(table: TomlTable, name: str) -> str | None:
-    template = table.text(name)
-    if template is not None and (fault := link_template_fault(template)):
-        table.wrong(name, fault)
+def _link_template(template: str) -> str:
+    if fault := link_template_fault(template):
+        raise ValueError(fault)
     return template
 
 
@@ -97,7 +95,7 @@ class General:
         environment="ZOMBIE_STATE_DIR",
     )
     links: Mapping[str, str] = option(
-        by_name(_link_template),
+        by_name(parsed(_link_template)),
         {},
         "Links on each card, by the name that people read.",
         like='{ Dashboard = "https://grafana.example.com/d/node?var-node={node}" }',

@@ -21,6 +21,7 @@ from bot.domain.setting import (
     count,
     day_spans,
     duration,
+    each,
     names,
     one_of,
     option,
@@ -38,36 +39,25 @@ _ASKER = re.compile(rf"(?:[UWS][A-Z0-9]+|{_IN_TEAMS})\Z")
 _MEMBER = re.compile(rf"(?:[UW][A-Z0-9]+|{_IN_TEAMS})\Z")
 
 
-def _units(table: TomlTable, name: str) -> frozenset[str] | None:
-    units = table.texts(name)
-    for unit in units or ():
-        if _UNIT.match(unit) is None:
-            table.wrong(name, f'holds "{one_line(unit, 60)}"; a unit is written whole and alone, like "ecs.service"')
-    return frozenset(units) if units is not None else None
+def _unit(text: str) -> str:
+    if _UNIT.match(text) is None:
+        raise ValueError(f'holds "{one_line(text, 60)}"; a unit is written whole and alone, like "ecs.service"')
+    return text
 
 
-def _start_units(table: TomlTable, name: str) -> frozenset[str] | None:
-    units = _units(table, name)
-    for unit in sorted(units or ()):
-        if may_never_start(unit):
-            table.wrong(
-                name, f'holds "{one_line(unit, 60)}", which is never started: it ends the boot or opens a shell'
-            )
-    return units
+def _start_unit(text: str) -> str:
+    if may_never_start(_unit(text)):
+        raise ValueError(f'holds "{one_line(text, 60)}", which is never started: it ends the boot or opens a shell')
+    return text
 
 
-def _terminal_approvers(table: TomlTable, name: str) -> Mapping[str, str] | None:
-    """Names in a terminal, each with the member ID that it is tied to, or nothing."""
-    tied: dict[str, str] = {}
-    for entry in table.texts(name) or ():
-        person, sign, user = (part.strip() for part in entry.partition("="))
-        # Without a tie, the same person could ask in Slack and approve in a terminal, unnoticed.
-        if not person or (sign and _MEMBER.match(user) is None):
-            table.wrong(
-                name, f'holds "{one_line(entry, 60)}"; write "alice", or with a Slack member ID "alice=U012AB3CD"'
-            )
-        tied[person] = user
-    return tied if name in table else None
+def _terminal_approver(entry: str) -> tuple[str, str]:
+    """A name in a terminal, and the member ID that it is tied to, or nothing."""
+    person, sign, user = (part.strip() for part in entry.partition("="))
+    # Without a tie, the same person could ask in Slack and approve in a terminal, unnoticed.
+    if not person or (sign and _MEMBER.match(user) is None):
+        raise ValueError(f'holds "{one_line(entry, 60)}"; write "alice", or with a Slack member ID "alice=U012AB3CD"')
+    return person, user
 
 
 def _askers(table: TomlTable, name: str) -> frozenset[str] | None:
@@ -135,7 +125,7 @@ class PolicySettings:
     )
     approver_groups: frozenset[str] = option(names, frozenset(), 'User groups whose members may approve ("S…").')
     terminal_approvers: Mapping[str, str] = option(
-        _terminal_approvers,
+        each(_terminal_approver, dict),
         {},
         'Who may approve in a terminal: "alice", or tied to a member, "alice=U012AB3CD".',
         like="[]",
@@ -178,11 +168,13 @@ class ActSettings:
     """How much may be done, and to what; None means no limit."""
 
     units: frozenset[str] = option(
-        _units,
+        each(_unit, frozenset),
         frozenset(),
         'The only units that may be stopped: "ecs.service". Some never may, such as kubelet, containerd and sshd.',
     )
-    start_units: frozenset[str] = option(_start_units, frozenset(), "The only units that may be started.")
+    start_units: frozenset[str] = option(
+        each(_start_unit, frozenset), frozenset(), "The only units that may be started."
+    )
     proven_only: bool = option(
         TomlTable.flag, False, "Offer only cures that were proven for the cause and on the node's kernel."
     )

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from bot.domain.safe_text import one_line
-from bot.domain.setting import Reader, option, secret
+from bot.domain.setting import Reader, option, parsed, secret
 from bot.domain.toml_table import TomlTable
 
 CPU_PROFILE = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
@@ -25,13 +25,12 @@ class PrometheusSettings:
 def _text_like(pattern: str, says: str) -> Reader[str]:
     """A text of that form: it stands in a query."""
 
-    def read(table: TomlTable, name: str) -> str | None:
-        text = table.text(name)
-        if text is not None and re.fullmatch(pattern, text) is None:
-            table.wrong(name, f'is "{one_line(text, 80)}"; {says}')
+    def parse(text: str) -> str:
+        if re.fullmatch(pattern, text) is None:
+            raise ValueError(f'is "{one_line(text, 80)}"; {says}')
         return text
 
-    return read
+    return parsed(parse)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,18 +8,15 @@ from datetime import timedelta
 
 from bot.domain.allowance import Allowance
 from bot.domain.safe_text import one_line
-from bot.domain.setting import allowance, count, option, secret
-from bot.domain.toml_table import TomlTable
+from bot.domain.setting import allowance, count, option, parsed, secret
 
 _MEMBER = re.compile(r"[UW][A-Z0-9]+\Z")
 
 
-def _asker(table: TomlTable, name: str) -> str | None:
-    asker = table.text(name)
-    if asker and _MEMBER.match(asker) is None:
-        table.wrong(name, f'is "{one_line(asker, 40)}"; write the ID of a Slack member: "U012AB3CD"')
-        return None
-    return asker
+def _asker(text: str) -> str:
+    if _MEMBER.match(text) is None:
+        raise ValueError(f'is "{one_line(text, 40)}"; write the ID of a Slack member: "U012AB3CD"')
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +28,7 @@ class McpSettings:
         "ZOMBIE_MCP_TOKEN",
     )
     asker: str = option(
-        _asker,
+        parsed(_asker),
         "",
         "Whose token it is: a member whom [policy] askers names; without it the only one there.",
         like='"U012AB3CD"',
