@@ -30,7 +30,7 @@ from bot.settings import Settings
 from bot.sources import SOURCES
 from bot.sources.source import Source
 from bot.surfaces import SURFACES
-from bot.surfaces.descriptor import DoctorCheck, DoctorChecks, SurfaceDescriptor
+from bot.surfaces.descriptor import DoctorCheck, DoctorChecks, SurfaceDescriptor, known
 
 SECONDS = 25.0  # for an examination; all of them run at once
 NODES = 5
@@ -137,7 +137,7 @@ class Doctor:
                 acting, acts = acting_login(self.settings, self.environment), acting_rights(self.settings)
             except SettingsError as no:
                 wrong = DoctorFinding("login that acts", Mark.WRONG, no.sentence, no.try_next)
-                looks.append(("login that acts", lambda: findings_of(wrong)))
+                looks.append(known(wrong))
         transport = self.transport or ssh_transport(self.environment)
         examination = NodeExamination(transport, tuple(probes.values()), acting, acts)
 
@@ -156,7 +156,7 @@ class Doctor:
             checks: DoctorChecks = loaded(extra.looks)(self.settings, self._sample, now) if extra.looks else ()
         except Exception as no:  # noqa: BLE001 - whatever is wrong with an extra, the rest is examined
             wrong = DoctorFinding(f"extra {extra.name}", Mark.WRONG, load_failure_words(no), _MEND)
-            return ((wrong.name, lambda: findings_of(wrong)),)
+            return (known(wrong),)
         return checks
 
     async def _extras_not_on(self) -> Sequence[DoctorFinding]:
@@ -172,10 +172,6 @@ class Doctor:
             hint = f'[extras] on = ["{name}"] in zombie.toml lets it into this program, which acts'
             found.append(DoctorFinding(f"extra {name}", Mark.NOT_SET, "a package here brings it, and it is off", hint))
         return sorted(found, key=lambda finding: finding.name)
-
-
-async def findings_of(examined: DoctorFinding) -> Sequence[DoctorFinding]:
-    return (examined,)
 
 
 # --- The bot that serves on this machine, checked over HTTP by its pages

@@ -8,7 +8,7 @@ from bot.domain.alert import SLACK
 from bot.domain.contracts import Clock
 from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import SettingsError
-from bot.surfaces.descriptor import DoctorChecks, SurfaceDescriptor
+from bot.surfaces.descriptor import DoctorChecks, SurfaceDescriptor, known
 from bot.surfaces.slack.tokens import SlackTokens
 
 if TYPE_CHECKING:
@@ -27,24 +27,17 @@ def ids_of(names: frozenset[str]) -> frozenset[str]:
     return frozenset(name.removeprefix(_PEOPLE) for name in names if name.startswith(_PEOPLE))
 
 
-def _single_check(examined: DoctorFinding) -> DoctorChecks:
-    async def told() -> tuple[DoctorFinding, ...]:
-        return (examined,)
-
-    return ((examined.name, told),)
-
-
 def doctor_checks(settings: Any, policy: Policy, now: Clock) -> DoctorChecks:
     from bot.surfaces.slack.examination import SlackExamination
 
     bot, app, signing, _ = settings.slack.access
     if not (bot or app or signing):
         seen = "no token is set: zombie serve takes alerts without, and terminal commands need none"
-        return _single_check(DoctorFinding("Slack", Mark.NOT_SET, seen))
+        return (known(DoctorFinding("Slack", Mark.NOT_SET, seen)),)
     try:
         tokens = SlackTokens.of(*settings.slack.access)
     except SettingsError as no:
-        return _single_check(DoctorFinding("Slack", Mark.WRONG, no.sentence, no.try_next))
+        return (known(DoctorFinding("Slack", Mark.WRONG, no.sentence, no.try_next)),)
     slack = SlackExamination(tokens, now)
     return (
         ("Slack bot token", slack.bot_token),

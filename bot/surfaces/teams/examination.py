@@ -6,7 +6,7 @@ import time
 
 from bot.chat.service import Timing
 from bot.domain.doctor_finding import DoctorFinding, Mark
-from bot.domain.errors import CannotTell, NotAnApprover, SettingsError
+from bot.domain.errors import CannotTell, NotAnApprover
 from bot.domain.policy import Policy
 from bot.surfaces.teams.connection import PATH, TeamsConnection
 from bot.surfaces.teams.settings import TeamsSettings
@@ -17,11 +17,11 @@ APP, PEOPLE = "Teams app", "Teams approvers"
 
 
 async def examined(settings: TeamsSettings, policy: Policy) -> tuple[DoctorFinding, ...]:
-    """Return what was found; nothing is posted and nothing changed."""
-    try:
-        teams = TeamsConnection(settings.checked(), Timing(time.monotonic, CALL_SECONDS), lambda event, **_: None)
-    except SettingsError as no:
-        return (DoctorFinding(APP, Mark.WRONG, no.sentence, no.try_next),)
+    """Return what was found; nothing is posted and nothing changed.
+
+    Raises: SettingsError when the settings are not complete, or refused.
+    """
+    teams = TeamsConnection(settings.checked(), Timing(time.monotonic, CALL_SECONDS), lambda event, **_: None)
     try:
         failure = await teams.start()
         if failure:
@@ -29,8 +29,6 @@ async def examined(settings: TeamsSettings, policy: Policy) -> tuple[DoctorFindi
             return (DoctorFinding(APP, Mark.WRONG, f"it cannot be used: {failure}", hint),)
         seen = f"{settings.app_id} in tenant {settings.tenant}; Teams has to reach it at {PATH}"
         return (DoctorFinding(APP, Mark.OK, seen), await _approvers(teams, policy))
-    except SettingsError as no:
-        return (DoctorFinding(APP, Mark.WRONG, no.sentence, no.try_next),)
     finally:
         await teams.stop()
 
