@@ -53,15 +53,15 @@ async def test_check_is_read_once_stands_on_record_and_posts_nothing(chat: Memor
 
 async def test_ledger_that_is_gone_keeps_no_verdict_back(chat: MemoryChat, tmp_path: Path) -> None:
     async with serving(chat, tmp_path, Readings(), chat=chat, **WITH_TOKEN) as bot, client_of(bot) as client:
-        bot.ledger.is_broken = True
+        bot.ledger.is_gone = True
         result: Any = await client.call_tool("check", {"nodes": ["node-1"]})
         assert not result.is_error
         assert "incident" not in result.structured_content["nodes"][0]
-        assert "This is not all on record: The ledger is gone." in result.content[0].text
+        assert "This is not all on record: The database is locked." in result.content[0].text
         refused: Any = await client.call_tool("incidents", {})
         assert refused.is_error
-        assert "The ledger is gone." in refused.content[0].text
-        bot.ledger.is_broken = False
+        assert "The database is locked." in refused.content[0].text
+        bot.ledger.is_back()
 
 
 async def test_bot_that_stops_ends_a_call_that_waits_for_a_node(chat: MemoryChat, tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ async def test_token_that_is_missing_is_named_with_an_example(
 
 async def test_ledger_that_fails_in_the_middle_of_a_check_keeps_no_verdict_back(here: SlackHere) -> None:
     async with here.being_read() as bot:
-        bot.ledger.is_broken = bot.outbox.is_broken = True
+        bot.ledger.is_gone = bot.outbox.is_gone = True
         assert await ready(bot) == (503, "the ledger cannot be used, and the log says why"), "nor its host and login"
         here.readings.let_go()
         card = await card_saying(here.slack, "CRITICAL")

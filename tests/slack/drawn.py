@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial, wraps
 from typing import Any
 
@@ -28,6 +28,16 @@ def acting_card(group: Sequence[Incident], context: ViewContext) -> Message | No
     """The card of a group that has more than verdicts; none while it has not."""
     view = group_view(group, context) if group else None
     return incident_card(view) if view is not None and not view.shows_verdicts else None
+
+
+def objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Every object in a message, however deep it stands."""
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for inner in value:
+            yield from objects(inner)
 
 
 class Reply:

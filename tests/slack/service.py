@@ -24,7 +24,6 @@ from bot.chat.connection import ChatConnection
 from bot.chat.service import Timing
 from bot.demo.slack.message import Message
 from bot.domain.contracts import Listener, ProbeAnswered, ReadingStarted, VerdictReached
-from bot.domain.errors import LedgerUnavailable
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
@@ -39,6 +38,7 @@ from bot.surfaces import SURFACES, member_settings
 from bot.surfaces.descriptor import SurfaceDescriptor
 from bot.surfaces.slack.tokens import SlackTokens
 from tests.record.ledgers import ledger_url
+from tests.slack.acting_parts import Gone
 from tests.slack.workspace import SlackWorkspace
 from tests.unit.surfaces.verdicts import FOUNDING
 
@@ -98,20 +98,6 @@ class Readings:
             return verdict
         finally:
             self.now.discard(node.name)
-
-
-class Breakable:
-    """A ledger or an outbox that can be asked until it is broken."""
-
-    def __init__(self, inner: Any) -> None:
-        self.is_broken = False
-        self._inner = inner
-
-    def __getattr__(self, verb: str) -> Any:
-        async def fails(*_: object, **__: object) -> None:
-            raise LedgerUnavailable("The ledger is gone.")
-
-        return fails if self.is_broken else getattr(self._inner, verb)
 
 
 class Bot:
@@ -186,8 +172,8 @@ async def built(
     )
     log = io.StringIO()
     with open_stores(ledger_url(folder / "zombie.db"), extras=shipped().on) as kept:
-        ledger: Any = Breakable(kept.ledger)
-        outbox: Any = Breakable(kept.outbox)
+        ledger: Any = Gone(kept.ledger)
+        outbox: Any = Gone(kept.outbox)
         known = Inventory.load(folder / "nodes.toml")
         service = Service(
             Parts(

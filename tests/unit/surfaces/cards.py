@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -19,7 +18,7 @@ from bot.surfaces.slack.drawing import without_blocks
 from bot.view.context import ViewContext
 from bot.view.plan_words import PlanWords
 from tests.record.incidents import entries
-from tests.slack.drawn import acting_card
+from tests.slack.drawn import acting_card, objects
 from tests.unit.surfaces.test_slack_card import strings, taken_by_slack
 
 POLICY = Policy(
@@ -48,34 +47,16 @@ def words(message: Message) -> str:
     return " ".join(strings(json.loads(json.dumps(list(message.blocks)))))
 
 
-def actions(value: Any) -> Iterator[tuple[str, str]]:
+def actions(blocks: Any) -> list[tuple[str, str]]:
     """The buttons and menus of some blocks, with their values."""
-    if isinstance(value, dict):
-        if "action_id" in value:
-            yield value["action_id"], str(value.get("value", ""))
-        for one in value.values():
-            yield from actions(one)
-    elif isinstance(value, list | tuple):
-        for one in value:
-            yield from actions(one)
+    return [(one["action_id"], str(one.get("value", ""))) for one in objects(blocks) if "action_id" in one]
 
 
 def buttons(message: Message) -> list[str]:
     """What can be decided on a card; a profile decides nothing, and may be asked for on most of them."""
-    return [action for action, _ in actions(list(message.blocks)) if action != PROFILE]
+    return [action for action, _ in actions(message.blocks) if action != PROFILE]
 
 
 def part(message: Message, kind: str) -> list[dict[str, Any]]:
     """Every rich text element of one kind."""
-
-    def walk(value: Any) -> Iterator[dict[str, Any]]:
-        if isinstance(value, dict):
-            if value.get("type") == kind:
-                yield value
-            for one in value.values():
-                yield from walk(one)
-        elif isinstance(value, list | tuple):
-            for one in value:
-                yield from walk(one)
-
-    return list(walk(list(message.blocks)))
+    return [one for one in objects(message.blocks) if one.get("type") == kind]

@@ -63,5 +63,5 @@ def of_slack(verdict: Verdict) -> None:
     for message in (whole, without_blocks(whole), *(reply.message for reply in details(verdict))):
         taken_by_slack(message)
         assert not re.search(r"<[!@#]", message.text), "a mention of the node's would take effect"
-        assert not list(marked_up(list(message.blocks))), "only plain text and rich text hold a node's words"
+        assert not marked_up(message), "only plain text and rich text hold a node's words"
         assert not CONTROL.search("".join(strings(list(message.blocks))))

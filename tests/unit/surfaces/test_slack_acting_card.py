@@ -131,7 +131,7 @@ def test_above_its_button_stands_what_an_approval_needs_and_who_asked_is_said_on
 
 def test_value_of_a_button_says_nothing_of_node_or_command() -> None:
     incident = told(*WAYS[State.PROPOSED])
-    for action, value in actions(list(shown(incident).blocks)):
+    for action, value in actions(shown(incident).blocks):
         assert value == (incident.id if action in ("who-else", "check_again", PROFILE) else OPENING.group)
 
 
@@ -232,9 +232,9 @@ def test_name_that_a_node_prints_is_no_mention() -> None:
 
 def test_while_a_button_works_the_card_says_so_above_the_other_buttons_and_offers_it_no_second_time() -> None:
     incident = told(*WAYS[State.PROPOSED])
-    assert ("profile", incident.id) in actions(list(shown(incident).blocks))
+    assert ("profile", incident.id) in actions(shown(incident).blocks)
     message = shown(incident, replace(CONTEXT, working={incident.id: "Profiling core 17 for 10 s…"}))
-    offered = [action for action, _ in actions(list(message.blocks))]
+    offered = [action for action, _ in actions(message.blocks)]
     assert "profile" not in offered
     assert "approve" in offered
     (said,) = [at for at, block in enumerate(message.blocks) if "Profiling core 17 for 10 s…" in strings(block)]
@@ -297,7 +297,7 @@ def test_profile_comes_before_approve_only_where_it_settles_the_verdict(settles:
         profile_settles=settles,
     )
     message = card_of(told(OPENING, replace(TRIAGED, verdict=likely), PROPOSED))
-    offered = [action for action, _ in actions(list(message.blocks)) if action in ("profile", "approve")]
+    offered = [action for action, _ in actions(message.blocks) if action in ("profile", "approve")]
     assert offered == (["profile", "approve"] if settles else ["approve", "profile"])
 
 
@@ -321,7 +321,7 @@ def test_resolved_begins_so_and_says_before_and_after_itself() -> None:
     assert "memory cgroups: 68,700 → 260" in message.text
     assert "68,700 → 260" in words(message)
     asked = [(action, incident.id) for action in ("report", "check_again", "undo")]
-    assert list(actions(list(message.blocks))) == [
+    assert actions(message.blocks) == [
         *asked,
         *((f"feedback-{word}", f"{word}-{incident.id}") for word in ("right", "wrong")),
     ]

@@ -18,7 +18,7 @@ from bot.view.context import ViewContext
 from bot.view.plan_words import BY_NAME, PlanWords
 from bot.view.view import group_view
 from tests.record.incidents import OPENING, entries
-from tests.slack.drawn import details, incident_card
+from tests.slack.drawn import details, incident_card, objects
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, MUTED
 
 FIRST_WORDS = 140  # what a locked phone shows
@@ -48,16 +48,9 @@ def strings(value: Any) -> Iterator[str]:
         yield value
 
 
-def marked_up(value: Any) -> Iterator[str]:
+def marked_up(message: Message) -> list[str]:
     """The texts that Slack would read as mrkdwn."""
-    if isinstance(value, dict):
-        if value.get("type") == "mrkdwn":
-            yield str(value["text"])
-        for one in value.values():
-            yield from marked_up(one)
-    elif isinstance(value, list | tuple):
-        for one in value:
-            yield from marked_up(one)
+    return [str(one["text"]) for one in objects(message.blocks) if one.get("type") == "mrkdwn"]
 
 
 def test_first_words_say_node_status_cause_confidence_and_remedy() -> None:

@@ -78,7 +78,7 @@ def test_several_are_a_table_whose_button_covers_those_still_proposed() -> None:
     assert "4 nodes: 4 critical; 2 wait for approval, 1 acting, 1 declined" in message.text
     assert "Review and approve 2 plans" in words(message)
     singly = [f"{OPENING.group}/incident-{number}" for number in (0, 2) for _ in ("approve", "decline")]
-    assert list(actions(list(message.blocks))) == [
+    assert actions(message.blocks) == [
         *zip(["approve", "decline"] * 3, [OPENING.group, OPENING.group, *singly], strict=True),
         ("who-else", "incident-0"),
         ("check_again", "incident-0"),
@@ -287,7 +287,7 @@ def test_no_incident_breaks_a_limit(state: State, steps: tuple[Step, ...], said:
         taken_by_slack(one)
         taken_by_slack(without_blocks(one))
         assert not re.search(r"<(?!@[UW][A-Z0-9]+>)", one.text), "the only markup is the name of whoever decided"
-        assert not list(marked_up(list(one.blocks)))
+        assert not marked_up(one)
     check_message(message.text, json.loads(json.dumps(list(message.blocks))))
     check_view(json.loads(json.dumps(reason_dialog("approve", "s", covered(plans(incident))))), "modal")
 

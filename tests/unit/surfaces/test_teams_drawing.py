@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -41,20 +40,11 @@ from bot.surfaces.teams import drawing as teams
 from bot.surfaces.teams.drawing import added, card, dialog_task, draw, fits, message_text, named, people_in, with_home
 from bot.view.standing import PICK
 from bot.view.words import Bold, Channel, Code, Group, Instant, Link, Person
+from tests.slack.drawn import objects
 
 WHO = "teams:0b0b0b0b-0000-4000-8000-000000000002/b0b00000-0000-4000-8000-000000000004"
 TYPES = {"RichTextBlock", "Container", "ActionSet", "Table", "Input.Text", "Input.ChoiceSet"}
 ANY = st.text(max_size=300)
-
-
-def elements(part: Any) -> Iterator[dict[str, Any]]:
-    """Every object in a card."""
-    if isinstance(part, dict):
-        yield part
-        part = list(part.values())
-    if isinstance(part, list | tuple):
-        for inner in part:
-            yield from elements(inner)
 
 
 def every_block(words: str) -> tuple[Block, ...]:
@@ -89,7 +79,7 @@ def test_no_words_are_markup_wherever_they_stand(words: str) -> None:
     hostile = f"[x](https://evil.example) <at>all</at> {{{{DATE(2026-11-28T09:00:00Z,SHORT)}}}} {words}"
     message = draw(Document(hostile, every_block(hostile)))
     content = json.loads(json.dumps(card(message.blocks)["content"]))
-    for element in elements(content["body"]):
+    for element in objects(content["body"]):
         kind = str(element.get("type", ""))
         assert kind in TYPES | {"TextRun", "TableRow", "TableCell", "", "task/fetch"} or kind.startswith("Action.")
         if kind == "TextRun":
@@ -212,7 +202,7 @@ def test_help_and_home_say_what_people_type_here() -> None:
     assert "@zombie check NODE" in said
     assert "@zombie brake on|off" in said
     assert not any(
-        run["text"].startswith("/zombie") for run in elements(list(message.blocks)) if run.get("type") == "TextRun"
+        run["text"].startswith("/zombie") for run in objects(list(message.blocks)) if run.get("type") == "TextRun"
     )
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from bot.chat.document import TEXT
 from bot.chat.drawing import length
+from bot.chat.service import Message
 from bot.domain.node import Node
 from bot.extras.fleet.chat_card import many_card, report_card, running_card
 from bot.extras.fleet.fleet_request import FleetRequest
@@ -18,6 +17,7 @@ from bot.extras.fleet.report import FleetReport, answer_line, report
 from bot.extras.fleet.runner import exit_status
 from bot.extras.fleet.sweep import Found, JudgedBy, NodeAnswer, NodeOutcome
 from bot.surfaces.slack.drawing import ALL_BLOCKS, draw
+from tests.slack.drawn import objects
 
 LEAK = "leaked-memory-cgroups"
 ASK = FleetRequest(("*",), (LEAK,))
@@ -36,16 +36,11 @@ def told(nodes: int, words: tuple[str, ...], length_of_name: int = 4) -> FleetRe
     return report(known, answers, {LEAK: JudgedBy.SIGNATURE}, selected=nodes, seconds=1.0)
 
 
-def texts(value: Any) -> Iterator[tuple[str, str]]:
-    """Yield every text of a message's blocks with the type of what holds it."""
-    if isinstance(value, dict):
-        if isinstance(value.get("text"), str):
-            yield str(value.get("type", "")), value["text"]
-        for each in value.values():
-            yield from texts(each)
-    elif isinstance(value, (list, tuple)):
-        for each in value:
-            yield from texts(each)
+def texts(message: Message) -> list[tuple[str, str]]:
+    """Every text of a message's blocks with the type of what holds it."""
+    return [
+        (str(one.get("type", "")), one["text"]) for one in objects(message.blocks) if isinstance(one.get("text"), str)
+    ]
 
 
 def test_labels_with_metacharacters_are_shown_as_they_are_and_call_nobody() -> None:
@@ -56,10 +51,10 @@ def test_labels_with_metacharacters_are_shown_as_they_are_and_call_nobody() -> N
         draw(many_card(ASK, 300, 10.0, "fleet-x", BY)),
     ):
         assert "<" not in card.text.replace("&lt;", "")
-        said = list(texts(card.blocks))
+        said = texts(card)
         assert "mrkdwn" not in {kind for kind, _ in said}
         assert not [words for _, words in said if "\x1b" in words or "\u202e" in words]
-    cells = [words for kind, words in texts(draw(report_card(ASK, found, BY)).blocks) if kind == "raw_text"]
+    cells = [words for kind, words in texts(draw(report_card(ASK, found, BY))) if kind == "raw_text"]
     assert any("<!channel> *now* `id` $(reboot)" in words for words in cells), "as it is, in plain text"
 
 
