@@ -166,6 +166,12 @@ class PagerDuty(server.PagerDuty):
         response.headers.update(headers)
         return response
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a program is told that reads its pages and writes notes."""
+        token = {"PAGERDUTY_API_TOKEN": self.token, "PAGERDUTY_FROM": self.sender}
+        return {**token, "PAGERDUTY_API_URL": self.api_url}
+
     def asked(self, call: str = "") -> list[RecordedCall]:
         """Return the calls so far, or only those of a name."""
         return [each for each in self._asked if call in ("", each.call)]

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.nodes.simulated_fleet import ROOT, fleet_of
+from tests.serving import served
 from tests.slack.service import cards
 from tests.slack.workspace import SlackWorkspace, workspace
 
@@ -30,32 +31,16 @@ async def bot(slack: SlackWorkspace, folder: Path, *argv: str, toml: str) -> Asy
         "PYTHONPATH": str(ROOT),
         "HOME": str(folder),
         "PATH": os.environ["PATH"],
-        "SLACK_BOT_TOKEN": slack.bot_token,
-        "SLACK_APP_TOKEN": slack.app_token,
-        "SLACK_API_URL": slack.api_url,
+        **slack.environment,
         "ZOMBIE_LISTEN": "127.0.0.1:0",
         "ZOMBIE_STATE_DIR": str(folder),
         "ZOMBIE_CONFIG": str(folder / "zombie.toml"),
     }
-    process = await asyncio.create_subprocess_exec(
+    starting = asyncio.create_subprocess_exec(
         sys.executable, "-P", "-m", *argv, env=variables, cwd=ROOT, stderr=asyncio.subprocess.PIPE
     )
-    lines: list[Any] = []
-
-    async def read() -> None:
-        assert process.stderr is not None
-        async for line in process.stderr:
-            lines.append(json.loads(line))
-            slack.state.changes.wake()
-
-    reading = asyncio.create_task(read())
-    try:
-        await slack.until(lambda: [line for line in lines if line["event"] == "ready"], timeout=LONG, what="the bot")
-        yield process.pid, lines
-    finally:
-        process.terminate()
-        await process.wait()
-        await reading
+    async with served(starting) as program:
+        yield program.process.pid, program.lines
 
 
 def milliseconds(durations: list[timedelta]) -> dict[str, float]:

@@ -23,7 +23,7 @@ from bot.ledger.inbox import Inbox
 from bot.ledger.leases import Leases
 from tests.alerts.bodies import SECRET, page_event, raw, signature
 from tests.record.postgresql import Postgresql
-from tests.slack.replicas import Runner, until
+from tests.serving import Served
 from tests.slack.service import cards
 from tests.slack.workspace import workspace
 
@@ -37,7 +37,7 @@ alerts_channel = "C0ALERTS01"
 """
 
 
-async def joins(folder: Path, environment: Mapping[str, str]) -> Runner:
+async def joins(folder: Path, environment: Mapping[str, str]) -> Served:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "tests.alerts.serve_process", str(folder)),
         cwd=Path(__file__).parents[2],
@@ -45,16 +45,13 @@ async def joins(folder: Path, environment: Mapping[str, str]) -> Runner:
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
     )
-    runner = Runner(process)
-    await until(lambda: runner.logged("ready") or process.returncode is not None, "a runner to be ready")
-    assert runner.logged("ready"), runner.lines
-    return runner
+    return await Served(process).ready()
 
 
 class Sender:
     """PagerDuty's side: brings each delivery until one of the programs took it."""
 
-    def __init__(self, session: ClientSession, runners: list[Runner]) -> None:
+    def __init__(self, session: ClientSession, runners: list[Served]) -> None:
         self._session = session
         self._runners = runners
         self.acks: list[float] = []
@@ -67,14 +64,13 @@ class Sender:
         headers = {"X-PagerDuty-Signature": signature(body), "X-Webhook-Id": f"W{number}"}
         for attempt in range(40):
             runner = self._runners[(number + attempt) % len(self._runners)]
-            address = str(runner.logged("listening")["address"])
             try:
                 began = time.monotonic()
-                async with self._session.get(f"{address}/healthz") as answer:
+                async with self._session.get(f"{runner.address}/healthz") as answer:
                     await answer.read()
                     self.bare.append(time.monotonic() - began)
                 began = time.monotonic()
-                async with self._session.post(f"{address}/pagerduty", data=body, headers=headers) as answer:
+                async with self._session.post(f"{runner.address}/pagerduty", data=body, headers=headers) as answer:
                     if answer.status == 202:
                         self.acks.append(time.monotonic() - began)
                         return
@@ -96,9 +92,7 @@ async def test_five_hundred_webhooks_with_a_kill_in_the_middle(tmp_path: Path, p
         environment = {
             "ZOMBIE_DATABASE_URL": url,
             "ZOMBIE_LISTEN": "127.0.0.1:0",
-            "SLACK_BOT_TOKEN": slack.bot_token,
-            "SLACK_APP_TOKEN": slack.app_token,
-            "SLACK_API_URL": slack.api_url,
+            **slack.environment,
             "PAGERDUTY_WEBHOOK_SECRETS": SECRET,
         }
         runners = list(await asyncio.gather(*(joins(tmp_path, environment) for _ in range(2))))
@@ -154,12 +148,12 @@ def _is_storm(message: Any) -> bool:
     return bool(message.text.startswith("Alert storm:"))
 
 
-async def _killed(runner: Runner, at: float) -> None:
+async def _killed(runner: Served, at: float) -> None:
     await asyncio.sleep(max(0.0, at - time.monotonic()))
     await runner.kill()
 
 
-async def _whole(database: Database, runners: list[Runner]) -> tuple[IncidentSummary, ...]:
+async def _whole(database: Database, runners: list[Served]) -> tuple[IncidentSummary, ...]:
     """Wait until every page has its verdict."""
     told: tuple[IncidentSummary, ...] = ()
     for _ in range(240):

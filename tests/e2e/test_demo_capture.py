@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from bot.demo.fleet import FLEET, Fleet, running
-from tests.e2e.test_slack_check import FOUNDING, ROOT
+from tests.e2e.test_slack_check import FOUNDING
+from tests.program import ROOT
 
 
 @pytest.fixture

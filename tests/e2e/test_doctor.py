@@ -235,12 +235,7 @@ async def test_signature_is_proved_by_a_ping_to_the_bot_beside(
     here: Surroundings, tmp_path: Path, secret: str, mark: Mark, seen: str
 ) -> None:
     async with account() as pagerduty:
-        variables = {
-            "PAGERDUTY_API_TOKEN": pagerduty.token,
-            "PAGERDUTY_API_URL": pagerduty.api_url,
-            "PAGERDUTY_FROM": pagerduty.sender,
-            "PAGERDUTY_WEBHOOK_SECRETS": secret,
-        }
+        variables = {**pagerduty.environment, "PAGERDUTY_WEBHOOK_SECRETS": secret}
         ours = pagerduty.deliver_to("http://127.0.0.1:9/", "the-right-one")
         folder = tmp_path / "bot"
         folder.mkdir()
@@ -256,12 +251,7 @@ async def test_signature_is_proved_by_a_ping_to_the_bot_beside(
 
 async def test_subscription_that_is_off_or_not_there_is_wrong(here: Surroundings) -> None:
     async with account() as pagerduty:
-        variables = {
-            "PAGERDUTY_API_TOKEN": pagerduty.token,
-            "PAGERDUTY_API_URL": pagerduty.api_url,
-            "PAGERDUTY_FROM": pagerduty.sender,
-            "PAGERDUTY_WEBHOOK_SECRETS": "x",
-        }
+        variables = {**pagerduty.environment, "PAGERDUTY_WEBHOOK_SECRETS": "x"}
         found = await here.examined(**variables)
         assert found["PagerDuty subscription"].seen == "no webhook subscription"
         ours = pagerduty.deliver_to("http://127.0.0.1:9/", "x")

@@ -209,12 +209,13 @@ async def serves(container: Container, slack: SlackWorkspace) -> None:
     image, port = container.image, free_port()
     image.environment["ZOMBIE_LISTEN"] = image.environment["ZOMBIE_LISTEN"].replace("8080", str(port))
     healthcheck = image.command["HEALTHCHECK"]
-    tokens = {"SLACK_BOT_TOKEN": slack.bot_token, "SLACK_APP_TOKEN": slack.app_token, "SLACK_API_URL": slack.api_url}
     assert await asyncio.to_thread(inside, container, *healthcheck) == 1
     log = container.volumes.parent / "log"
     with log.open("wb") as out:
         process = await asyncio.create_subprocess_exec(
-            *container.argv("serve", "--inventory", "inventory.toml"), env=image.environment | tokens, stderr=out
+            *container.argv("serve", "--inventory", "inventory.toml"),
+            env=image.environment | slack.environment,
+            stderr=out,
         )
     try:
         url = f"http://127.0.0.2:{port}/readyz"  # not the address of a bot that listens on 127.0.0.1 alone

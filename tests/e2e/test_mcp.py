@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,6 +17,7 @@ from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.surfaces.document import SCHEMA_FILE
 from tests.nodes.acting_fleet import POLICY, Site, site
 from tests.program import Running
+from tests.serving import served
 
 if TYPE_CHECKING:
     from mcp import Client  # takes long to load, so it is loaded where it is used
@@ -55,27 +54,12 @@ async def by_stdio(here: Site) -> AsyncIterator[Client]:
 
 
 @asynccontextmanager
-async def serving(here: Site, *words: str, **environ: str) -> AsyncIterator[tuple[str, Running]]:
-    """The program, serving by HTTP on a port of the kernel's; it ends cleanly when it is told to."""
-    environ = {**here.environ, "ZOMBIE_MCP_TOKEN": TOKEN, "ZOMBIE_LISTEN": "127.0.0.1:0", **environ}
-    process = await Running.start(*words, cwd=here.folder, env=environ)
-    assert process.stderr is not None
-    address, said = "", ""
-    async with asyncio.timeout(60):
-        while not address:
-            line = (await process.stderr.readline()).decode()
-            assert line, said
-            said += line
-            told = json.loads(line)
-            address = told["address"] if told["event"] == "listening" else ""
-    try:
-        yield address, process
-    finally:
-        process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(60):
-            _, rest = await process.communicate()
-        assert process.returncode == 0, rest.decode()
-        assert TOKEN not in said + rest.decode()
+async def serving(here: Site, *words: str) -> AsyncIterator[str]:
+    """Run the program, serving by HTTP on a port of the kernel's; yields its address."""
+    environ = {**here.environ, "ZOMBIE_MCP_TOKEN": TOKEN, "ZOMBIE_LISTEN": "127.0.0.1:0"}
+    async with served(Running.start(*words, cwd=here.folder, env=environ, out=False), "listening") as program:
+        yield program.address
+    assert TOKEN not in json.dumps(program.lines)
 
 
 @asynccontextmanager
@@ -141,7 +125,7 @@ async def test_client_that_starts_it_hears_what_a_terminal_says_and_nothing_acts
 
 async def test_client_over_http_is_the_named_asker_and_calls_only_so_often(tmp_path: Path) -> None:
     async with site(tmp_path, NODES, ASKERS) as here:
-        async with serving(here, "serve") as (address, _), by_http(address) as client:  # without any Slack
+        async with serving(here, "serve") as address, by_http(address) as client:  # without any Slack
             node = (await client.call_tool("check", {"nodes": ["node-1", "node-1"]})).structured_content["nodes"][0]
             assert node["cause"] == CAUSE
             (asked,) = [entry for entry in (await here.told(node["incident"]))["entries"] if entry["seq"] == 1]
@@ -157,7 +141,7 @@ async def test_whoever_has_no_token_or_comes_from_a_foreign_page_stays_outside(t
     good = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json, text/event-stream"}
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     async with site(tmp_path, NODES) as here:
-        async with serving(here, "mcp", "--http", "127.0.0.1:0") as (address, _), httpx2.AsyncClient() as http:
+        async with serving(here, "mcp", "--http", "127.0.0.1:0") as address, httpx2.AsyncClient() as http:
 
             async def status(headers: dict[str, str], method: str = "POST", **more: Any) -> int:
                 sent = more or {"json": ping}

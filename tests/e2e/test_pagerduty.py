@@ -41,9 +41,7 @@ class Stage:
     async def serving(self, toml: str = TOML, **environment: str) -> AsyncIterator[Bot]:
         """Run the bot; webhooks go to it from then on."""
         variables = {
-            "PAGERDUTY_API_TOKEN": self.pagerduty.token,
-            "PAGERDUTY_API_URL": self.pagerduty.api_url,
-            "PAGERDUTY_FROM": self.pagerduty.sender,
+            **self.pagerduty.environment,
             "PAGERDUTY_WEBHOOK_SECRETS": SECRET,
             **environment,
         }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -19,8 +18,8 @@ from bot.demo.pagerduty.webhooks import RetryPolicy
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import ALERTS, BOT_USER
 from tests.alerts.pagerduty import PagerDuty, account
-from tests.e2e.test_slack_check import Bot
 from tests.nodes.acting_fleet import Site, site
+from tests.serving import Served
 from tests.slack.workspace import SlackWorkspace, workspace
 
 pytestmark = pytest.mark.slow
@@ -51,30 +50,18 @@ class World:
     here: Site
     slack: SlackWorkspace
     pagerduty: PagerDuty
-    bot: Bot | None = None
+    bot: Served | None = None
 
-    async def serve(self) -> Bot:
+    async def serve(self) -> Served:
         """Start the bot; PagerDuty brings its webhooks there."""
-        self.here.environ = {
-            **self.here.environ,
-            "SLACK_BOT_TOKEN": self.slack.bot_token,
-            "SLACK_APP_TOKEN": self.slack.app_token,
-            "SLACK_API_URL": self.slack.api_url,
-            "ZOMBIE_LISTEN": "127.0.0.1:0",
-            "PAGERDUTY_API_TOKEN": self.pagerduty.token,
-            "PAGERDUTY_API_URL": self.pagerduty.api_url,
+        raising = {
             "PAGERDUTY_EVENTS_URL": self.pagerduty.events_url,
-            "PAGERDUTY_FROM": self.pagerduty.sender,
             "PAGERDUTY_ROUTING_KEY": self.pagerduty.routing_key,
             "PAGERDUTY_WEBHOOK_SECRETS": f"another-secret,{SECRET}",
         }
-        bot = self.bot = Bot(await self.here.start("serve"))
-        async with asyncio.timeout(60):
-            while (listening := bot.logged("listening")) is None or bot.logged("ready") is None:
-                assert bot.process.returncode is None, bot.lines
-                await asyncio.sleep(0.02)
+        bot = self.bot = await self.here.serve({**self.slack.environment, **self.pagerduty.environment, **raising})
         for one in self.pagerduty.webhooks.subscriptions.values():
-            one.url = f"{listening['address']}/pagerduty"
+            one.url = f"{bot.address}/pagerduty"
         return bot
 
     async def note(self, page: Incident, *words: str) -> str:

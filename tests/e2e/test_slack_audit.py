@@ -25,9 +25,7 @@ async def verify(slack: SlackWorkspace, folder: Path, *more: str) -> tuple[int, 
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
         "ZOMBIE_DATABASE_URL": f"sqlite:///{folder / 'zombie.db'}",
-        "SLACK_BOT_TOKEN": slack.bot_token,
-        "SLACK_APP_TOKEN": slack.app_token,
-        "SLACK_API_URL": slack.api_url,
+        **slack.environment,
     }
     done = await awaited("audit", "verify", *more, env=environ)
     return done.returncode, done.stdout, done.stderr

@@ -12,9 +12,9 @@ import pytest
 from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.demo.machine.state import Resets, State
 from bot.demo.slack.message import File, Message
-from tests.e2e.test_slack_check import Bot
-from tests.e2e.test_slack_story import LONG, POLICY, card, serving
+from tests.e2e.test_slack_story import LONG, POLICY, card
 from tests.nodes.acting_fleet import site
+from tests.serving import Served
 from tests.slack.workspace import SlackWorkspace, workspace
 
 pytestmark = pytest.mark.slow
@@ -39,8 +39,8 @@ def both(slack: SlackWorkspace, message: Message) -> list[File] | None:
     return found if len(found := pictures(slack, message)) > 1 else None
 
 
-def took_over(bots: tuple[Bot, ...]) -> int:
-    return sum(bot.logged("capture_card_carried_on") is not None for bot in bots)
+def took_over(bots: tuple[Served, ...]) -> int:
+    return sum(bool(bot.logged("capture_card_carried_on")) for bot in bots)
 
 
 def told(slack: SlackWorkspace, person: str, words: str) -> Message | None:
@@ -50,7 +50,7 @@ def told(slack: SlackWorkspace, person: str, words: str) -> Message | None:
 @pytest.mark.long
 async def test_what_is_caught_is_told_once_with_pictures(tmp_path: Path) -> None:
     async with workspace() as slack, site(tmp_path, {"node-1": (soon_reset(AUTO_RESTART), None)}, POLICY) as here:
-        bot = await serving(slack, here)
+        bot = await here.serve(slack.environment)
         await slack.say("alice", "oncall-gpu", "/zombie check node-1")
         await card(slack, "node-1", "leaked-memory-cgroups")
         await slack.say("alice", "oncall-gpu", "/zombie capture node-1 1h")
@@ -58,7 +58,7 @@ async def test_what_is_caught_is_told_once_with_pictures(tmp_path: Path) -> None
 
         bot.process.kill()
         await bot.end()
-        bot, beside = await serving(slack, here), await serving(slack, here)
+        bot, beside = await here.serve(slack.environment), await here.serve(slack.environment)
         both_bots = (bot, beside)
         await slack.until(lambda: took_over(both_bots), LONG, what="the card carried on by either")
         await slack.click("bob", running, "capture-show")

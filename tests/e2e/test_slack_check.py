@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,37 +15,13 @@ import pytest
 
 from bot.demo.fleet import FLEET, Fleet
 from tests.program import Running, awaited
+from tests.serving import Served, served
 from tests.slack.workspace import SlackWorkspace, now
 
-ROOT = Path(__file__).parents[2]
 FOUNDING = FLEET[0].name
 LONG = timedelta(seconds=40)
 HOT = "mem_cgroup_nr_lru_pages"
 WHY = "What would have changed this verdict"
-
-
-class Bot:
-    """The bot as a process; `lines` is what it logged."""
-
-    def __init__(self, process: Running | asyncio.subprocess.Process) -> None:
-        self.process = process
-        self.lines: list[dict[str, Any]] = []
-        self._reading = asyncio.create_task(self._read())
-
-    async def _read(self) -> None:
-        assert self.process.stderr is not None
-        async for line in self.process.stderr:
-            self.lines.append(json.loads(line))
-
-    def logged(self, event: str) -> dict[str, Any] | None:
-        return next((line for line in self.lines if line["event"] == event), None)
-
-    async def end(self) -> int:
-        if self.process.returncode is None:
-            self.process.terminate()
-        status = await asyncio.wait_for(self.process.wait(), 30)
-        await self._reading
-        return status
 
 
 @pytest.fixture
@@ -58,38 +33,12 @@ async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
     await fleet.stop()
 
 
-def configured(state: Path, seconds: int) -> None:
+def serving(slack: SlackWorkspace, fleet: Fleet, state: Path) -> AbstractAsyncContextManager[Served]:
     state.mkdir(exist_ok=True)
-    (state / "zombie.toml").write_text(f"[check]\nsamples = {seconds}\n")
-
-
-async def started(slack: SlackWorkspace, fleet: Fleet, state: Path, seconds: int = 1) -> Running:
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "SLACK_BOT_TOKEN": slack.bot_token,
-        "SLACK_APP_TOKEN": slack.app_token,
-        "SLACK_API_URL": slack.api_url,
-        "ZOMBIE_LISTEN": "127.0.0.1:0",
-        "ZOMBIE_STATE_DIR": str(state),
-        "ZOMBIE_CONFIG": str(state / "zombie.toml"),
-    }
-    configured(state, seconds)
-    return await Running.start("serve", "--inventory", str(fleet.inventory), env=environment, out=False)
-
-
-@asynccontextmanager
-async def serving(slack: SlackWorkspace, fleet: Fleet, state: Path, seconds: int = 1) -> AsyncIterator[Bot]:
-    bot = Bot(process := await started(slack, fleet, state, seconds))
-    try:
-        await slack.until(lambda: bot.logged("ready") or process.returncode is not None, what="the bot to be ready")
-        assert bot.logged("ready"), bot.lines
-        yield bot
-        assert await bot.end() == 0, bot.lines
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+    (state / "zombie.toml").write_text("[check]\nsamples = 1\n")
+    own = {"ZOMBIE_STATE_DIR": str(state), "ZOMBIE_CONFIG": str(state / "zombie.toml")}
+    environ = {**os.environ, **slack.environment, **own, "ZOMBIE_LISTEN": "127.0.0.1:0"}
+    return served(Running.start("serve", "--inventory", str(fleet.inventory), env=environ, out=False))
 
 
 def cards(slack: SlackWorkspace, channel: str = "oncall-gpu") -> list[Any]:

@@ -16,7 +16,6 @@ from bot.demo.fleet_leaks import AUTO_RESTART, BETWEEN_LOOKS
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER
 from tests.e2e.test_drain import KUBERNETES, NAME, cluster, worker
-from tests.e2e.test_slack_check import Bot
 from tests.nodes.acting_fleet import Site, site
 from tests.slack.workspace import SlackWorkspace, workspace
 
@@ -37,25 +36,6 @@ reboot_deadline = "10s"
 WINDOW = POLICY.replace("samples = 1", "samples = 5")  # a second cannot show a core that is held for seconds
 LONG = timedelta(seconds=90)
 FAILED = {"show_failed", "advance_failed", "wish_failed", "task_failed", "slack_worker_failed"}  # what is logged then
-
-
-async def serving(slack: SlackWorkspace, here: Site) -> Bot:
-    here.environ = {
-        **here.environ,
-        "SLACK_BOT_TOKEN": slack.bot_token,
-        "SLACK_APP_TOKEN": slack.app_token,
-        "SLACK_API_URL": slack.api_url,
-        "ZOMBIE_LISTEN": "127.0.0.1:0",
-    }
-    bot = Bot(await here.start("serve"))
-    await asyncio.wait_for(ready(bot), 30)
-    return bot
-
-
-async def ready(bot: Bot) -> None:
-    while bot.logged("ready") is None:
-        assert bot.process.returncode is None
-        await asyncio.sleep(0.02)
 
 
 async def card(slack: SlackWorkspace, *words: str, button: str = "") -> Message:
@@ -89,7 +69,7 @@ async def test_founding_case_is_played_to_its_end_by_two_people_and_undone_with_
     tmp_path: Path,
 ) -> None:
     async with workspace() as slack, site(tmp_path, {"node-1": (AUTO_RESTART, None)}, POLICY) as here:
-        bot = await serving(slack, here)
+        bot = await here.serve(slack.environment)
         await slack.say("alice", "oncall-gpu", "/zombie check node-1")
         offer = await card(slack, "node-1", "leaked-memory-cgroups", button="approve")
         await slack.click("alice", offer, "approve")
@@ -116,7 +96,7 @@ async def test_founding_case_is_played_to_its_end_by_two_people_and_undone_with_
 
 async def test_profile_confirms_what_was_likely_and_the_plan_is_proposed_anew(tmp_path: Path) -> None:
     async with workspace() as slack, site(tmp_path, {"node-1": (BETWEEN_LOOKS, None)}, WINDOW) as here:
-        bot = await serving(slack, here)
+        bot = await here.serve(slack.environment)
         await slack.say("alice", "oncall-gpu", "/zombie check node-1")
         offer = await card(slack, "node-1", "likely leaked-memory-cgroups", button="approve")
         await slack.click("bob", offer, "profile")
@@ -148,7 +128,7 @@ async def test_pods_and_their_job_are_seen_before_the_yes_and_moved_after_it(tmp
         cluster(tmp_path, worker(budgets=(Budget("ray", refuses=3),), empty_dirs=("scratch",))) as (here, server),
     ):
         (tmp_path / "zombie.toml").write_text(POLICY + KUBERNETES)
-        bot = await serving(slack, here)
+        bot = await here.serve(slack.environment)
         await slack.say("alice", "oncall-gpu", "/zombie check node")
         offer = await card(slack, "node", "leaked-memory-cgroups", button="approve")
         moved = "ray/worker-0: Ray cluster train-7; loses emptyDir scratch"

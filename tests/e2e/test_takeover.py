@@ -15,7 +15,8 @@ from bot.demo.fleet_leaks import HIDDEN
 from bot.demo.machine.state import Line
 from bot.ledger import Database, audit
 from tests.record.postgresql import Postgresql
-from tests.slack.replicas import Replicas, Runner, replicas, until
+from tests.serving import Served
+from tests.slack.replicas import Replicas, replicas, until
 
 pytestmark = pytest.mark.slow
 APPROVED = 4  # entries, up to the decision
@@ -66,7 +67,7 @@ async def test_owner_killed_after_every_entry_is_followed_by_another(
     async with replicas(tmp_path, database_url, {"node": (CASES[case], None)}) as here:
         await asyncio.gather(*(here.joins() for _ in range(AT_ONCE)))
         incident = await opened_and_approved(here)
-        length, took, joining = APPROVED, list[float](), list[asyncio.Task[Runner]]()
+        length, took, joining = APPROVED, list[float](), list[asyncio.Task[Served]]()
 
         def is_longer() -> bool:
             return boundaries(here, incident) >= length or here.incident(incident).ended
@@ -99,7 +100,7 @@ async def test_owner_that_is_stopped_is_taken_over_and_does_nothing_twice_when_i
         await asyncio.gather(here.joins(), here.joins())
         incident = await opened_and_approved(here)
         await until(lambda: "StepStarted" in here.kinds(incident), "the reboot to begin")
-        stopped: Runner = here.owner(incident)  # type: ignore[assignment]
+        stopped: Served = here.owner(incident)  # type: ignore[assignment]
         stopped.process.send_signal(signal.SIGSTOP)
         stopped_at, length = time.monotonic(), len(here.story(incident))
         await until(lambda: here.owner(incident) not in (None, stopped), "another to see to it", 15)
@@ -108,7 +109,7 @@ async def test_owner_that_is_stopped_is_taken_over_and_does_nothing_twice_when_i
         stopped.process.send_signal(signal.SIGCONT)
         await until(lambda: here.incident(incident).ended, "the end", 60)
         ended_well(here, incident, database_url)
-        assert await stopped.end() == 0, stopped.lines
+        assert await stopped.end(within=120) == 0, stopped.lines
 
 
 async def test_told_to_stop_while_it_acts_it_ends_well_and_a_new_one_goes_on_within_three_seconds(
@@ -119,7 +120,7 @@ async def test_told_to_stop_while_it_acts_it_ends_well_and_a_new_one_goes_on_wit
         first = await here.joins()
         incident = await opened_and_approved(here)
         await until(lambda: here.kinds(incident)[-1] == "StepStarted", "a step to begin")
-        assert await first.end() == 0, first.lines
+        assert await first.end(within=120) == 0, first.lines
         assert here.owner(incident) is None
         length = len(here.story(incident))
         second = await here.joins()
@@ -144,5 +145,5 @@ async def test_terminal_that_carries_it_out_beside_a_serving_bot_sees_it_through
         assert done.status == 0, done
         ended_well(here, incident, url)
         assert "Resolved" in done.out
-        assert await serving.end() == 0
+        assert await serving.end(within=120) == 0
         assert [line for line in serving.lines if line["event"].endswith("_failed")] == []

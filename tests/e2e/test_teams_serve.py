@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import signal
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +14,8 @@ from bot.domain.errors import SettingsError
 from bot.inventory import Inventory
 from bot.settings import Settings
 from bot.surfaces import member_settings
-from tests.program import Running
+from tests.program import Running, awaited
+from tests.serving import served
 from tests.teams.simulated import BOB, EVE, GUS, ONCALL, SECRET, TENANT, SimulatedTeams, simulated_teams
 
 TOML = f"""
@@ -32,6 +29,7 @@ acting = true
 [act]
 units = ["ecs.service"]
 """
+SERVE = ("serve", "--inventory", "nodes.toml")
 BEARER = {"Authorization": f"Bearer {'t' * 20}"}
 ALARM = {"status": "firing", "labels": {"alertname": "CpuPinned", "instance": "node-1"}, "fingerprint": "f1"}
 
@@ -48,59 +46,38 @@ def placed(folder: Path, teams: SimulatedTeams, toml: str = TOML) -> dict[str, s
     return own | teams.environment | {"ALERTMANAGER_TOKEN": "t" * 20}
 
 
-@asynccontextmanager
-async def program(folder: Path, environment: Mapping[str, str], *words: str) -> AsyncIterator[Running]:
-    started = await Running.start(*words, "--inventory", str(folder / "nodes.toml"), cwd=folder, env=environment)
-    try:
-        yield started
-    finally:
-        if started.returncode is None:
-            started.kill()
-            await started.wait()
-
-
-async def serving(teams: SimulatedTeams, serves: Running) -> list[dict[str, Any]]:
-    """Wait until the program serves, tell Teams its address, and return what it logged."""
-    assert serves.stderr is not None
-    lines = list[dict[str, Any]]()
-    async with asyncio.timeout(60):
-        while not lines or lines[-1]["event"] != "ready":
-            lines.append(json.loads(await serves.stderr.readline()))
-    teams.bot = next(line["address"] for line in lines if line["event"] == "listening")
-    return lines
-
-
 async def test_served_by_settings_alone_it_checks_what_is_asked_and_what_an_alert_says(tmp_path: Path) -> None:
-    async with simulated_teams() as teams, program(tmp_path, placed(tmp_path, teams), "serve") as serves:
-        assert serves.stderr is not None
-        lines = await serving(teams, serves)
-        assert lines[-1]["by"] == "http"
-        assert [line["event"] for line in lines if line["event"].startswith("acting")] == ["acting_on"]
+    async with simulated_teams() as teams:
+        environment = placed(tmp_path, teams)
+        starting = Running.start(*SERVE, cwd=tmp_path, env=environment, out=False)
+        async with served(starting) as bot:
+            teams.bot = bot.address
+            assert bot.logged("ready")["by"] == "http"
+            assert [line["event"] for line in bot.lines if line["event"].startswith("acting")] == ["acting_on"]
 
-        await teams.say("alice", ONCALL, "check node-1", thread="1700000000000")
-        card = await teams.until(lambda: next(iter(teams.posted), None), what="the card")
-        assert (card.channel, card.thread_ts) == (ONCALL, "1700000000000"), "in the thread where it was asked for"
-        await teams.until(lambda: "known_hosts" in card.text, what="the verdict")
+            await teams.say("alice", ONCALL, "check node-1", thread="1700000000000")
+            card = await teams.until(lambda: next(iter(teams.posted), None), what="the card")
+            assert (card.channel, card.thread_ts) == (ONCALL, "1700000000000"), "in the thread where it was asked for"
+            await teams.until(lambda: "known_hosts" in card.text, what="the verdict")
 
-        body = {
-            "version": "4",
-            "groupKey": "g1",
-            "status": "firing",
-            "alerts": [ALARM | {"startsAt": "2026-11-22T03:00:00Z"}],
-        }
-        async with aiohttp.ClientSession() as client:
-            async with client.post(f"{teams.bot}/alertmanager", json=body, headers=BEARER) as answer:
-                assert answer.status == 202
-            async with client.get(f"{teams.bot}/readyz") as ready:
-                assert ready.status == 200
-            async with client.get(f"{teams.bot}/metrics") as metrics:
-                assert 'source="teams"' in await metrics.text()
-        alerts = await teams.until(lambda: [one for one in teams.posted if not one.thread_ts and one.channel == ONCALL])
-        assert "node-1" in alerts[0].text
-        serves.send_signal(signal.SIGTERM)
-        rest = (await serves.stderr.read()).decode()
-        assert await serves.wait() == 0
-        assert SECRET not in rest + json.dumps(lines)
+            body = {
+                "version": "4",
+                "groupKey": "g1",
+                "status": "firing",
+                "alerts": [ALARM | {"startsAt": "2026-11-22T03:00:00Z"}],
+            }
+            async with aiohttp.ClientSession() as client:
+                async with client.post(f"{teams.bot}/alertmanager", json=body, headers=BEARER) as answer:
+                    assert answer.status == 202
+                async with client.get(f"{teams.bot}/readyz") as ready:
+                    assert ready.status == 200
+                async with client.get(f"{teams.bot}/metrics") as metrics:
+                    assert 'source="teams"' in await metrics.text()
+            alerts = await teams.until(
+                lambda: [one for one in teams.posted if not one.thread_ts and one.channel == ONCALL]
+            )
+            assert "node-1" in alerts[0].text
+        assert SECRET not in json.dumps(bot.lines)
 
 
 @pytest.mark.parametrize(
@@ -119,10 +96,9 @@ async def test_what_is_not_set_up_right_is_said_at_the_start(
 ) -> None:
     async with simulated_teams() as teams:
         environment = {name: value for name, value in (placed(tmp_path, teams) | changed).items() if value}
-        async with program(tmp_path, environment, "serve") as serves, asyncio.timeout(60):
-            _, said = await serves.communicate()
-            assert serves.returncode == 2
-            assert says in said.decode()
+        done = await awaited(*SERVE, cwd=tmp_path, env=environment, within=60)
+        assert done.returncode == 2
+        assert says in done.stderr
 
 
 async def test_doctor_asks_entra_and_looks_each_approver_up(tmp_path: Path) -> None:
@@ -131,9 +107,11 @@ async def test_doctor_asks_entra_and_looks_each_approver_up(tmp_path: Path) -> N
         environment = placed(tmp_path, teams, TOML.replace(f'"teams:{TENANT}/{BOB}"', people))
 
         async def looked(**changed: str) -> dict[str, Any]:
-            async with program(tmp_path, environment | changed, "doctor", "--json") as looks, asyncio.timeout(60):
-                said, _ = await looks.communicate()
-            return {each["name"]: each for each in json.loads(said)["examined"] if each["name"].startswith("Teams")}
+            done = await awaited(
+                "doctor", "--json", "--inventory", "nodes.toml", cwd=tmp_path, env=environment | changed, within=60
+            )
+            said = json.loads(done.stdout)["examined"]
+            return {each["name"]: each for each in said if each["name"].startswith("Teams")}
 
         found = await looked()
         assert found["Teams app"]["mark"] == "ok"

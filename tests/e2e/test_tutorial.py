@@ -26,9 +26,10 @@ from tests.alerts.pagerduty import account
 from tests.browser import CHROMIUM, chromium, window
 from tests.conftest import missing
 from tests.e2e.test_demo_story import PROMPT, Terminal, ends_well
-from tests.e2e.test_slack_check import Bot, cards
+from tests.e2e.test_slack_check import cards
 from tests.nodes.accounts import change_accounts
 from tests.nodes.sshd import IS_ROOT, SSHD, Sshd
+from tests.serving import Served
 from tests.slack.workspace import workspace
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_sshd]
@@ -79,18 +80,13 @@ class Stranger:
         assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
-    async def starts(self, text: str, environment: dict[str, str]) -> Bot:
+    async def starts(self, text: str, environment: dict[str, str]) -> Served:
         """Start what the last line says, as a shell does, with tokens in place of the page's."""
         command = shlex.split(text.strip().splitlines()[-1])
         process = await asyncio.create_subprocess_exec(
             *command, cwd=self.checkout, env=self.environment | environment, stderr=asyncio.subprocess.PIPE
         )
-        bot = Bot(process)
-        async with asyncio.timeout(60):
-            while bot.logged("ready") is None:
-                assert process.returncode is None, bot.lines
-                await asyncio.sleep(0.02)
-        return bot
+        return await Served(process).ready()
 
 
 def cloned(folder: Path) -> Path:
@@ -193,12 +189,7 @@ async def test_path_of_a_stranger(stranger: Stranger) -> None:
     assert re.search(rf"^node-123 +(?:{'|'.join(VERDICT)})", said, re.MULTILINE), said
 
     async with workspace() as slack, account() as pagerduty:
-        tokens = {
-            "SLACK_BOT_TOKEN": slack.bot_token,
-            "SLACK_APP_TOKEN": slack.app_token,
-            "SLACK_API_URL": slack.api_url,
-            "ZOMBIE_LISTEN": "127.0.0.1:0",
-        }
+        tokens = {**slack.environment, "ZOMBIE_LISTEN": "127.0.0.1:0"}
         assert set(re.findall(r"([A-Z_]+)=", marked("serve"))) <= set(tokens)
         bot = await stranger.starts(marked("serve"), tokens)
         await slack.say("alice", "oncall-gpu", "/zombie check node-123")
@@ -209,13 +200,8 @@ async def test_path_of_a_stranger(stranger: Stranger) -> None:
         await slack.until(judged, LONG, "the verdict's card")
         assert await bot.end() == 0
 
-        more = {
-            "PAGERDUTY_API_TOKEN": pagerduty.token,
-            "PAGERDUTY_FROM": pagerduty.sender,
-            "PAGERDUTY_API_URL": pagerduty.api_url,
-        }
-        assert set(re.findall(r"([A-Z_]+)=", marked("serve with PagerDuty"))) <= set(more)
-        bot = await stranger.starts(marked("serve with PagerDuty"), tokens | more)
+        assert set(re.findall(r"([A-Z_]+)=", marked("serve with PagerDuty"))) <= set(pagerduty.environment)
+        bot = await stranger.starts(marked("serve with PagerDuty"), tokens | pagerduty.environment)
         page: Incident = pagerduty.account.trigger("a core is pinned", {"node": "node-123"})
         note = await pagerduty.until(lambda: pagerduty.note_on(page) or None, LONG, "the note")
         assert "node-123" in note

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from typing import Any
 
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import ALICE, BOB, BOT_USER
 from tests.nodes.acting_fleet import ROOT
+from tests.serving import Served, served
 from tests.slack.workspace import SlackWorkspace
 
 CHANNEL = "oncall-gpu"
@@ -26,39 +27,13 @@ approvers = ["{ALICE.id}", "{BOB.id}"]
 """
 
 
-@asynccontextmanager
-async def serving(
+def serving(
     argv: Sequence[str], environment: Mapping[str, str], slack: SlackWorkspace
-) -> AsyncIterator[list[dict[str, Any]]]:
-    """Run the bot as a process, from its readiness to a clean end; yields what it logs, and prints it as it comes."""
-    tokens = {
-        "SLACK_BOT_TOKEN": slack.bot_token,
-        "SLACK_APP_TOKEN": slack.app_token,
-        "SLACK_API_URL": slack.api_url,
-        "ZOMBIE_LISTEN": "127.0.0.1:0",
-    }
-    process = await asyncio.create_subprocess_exec(
-        *argv, cwd=ROOT, env={**environment, **tokens}, stderr=asyncio.subprocess.PIPE
-    )
-    lines: list[dict[str, Any]] = []
-
-    async def read() -> None:
-        assert process.stderr is not None
-        async for line in process.stderr:
-            lines.append(json.loads(line))
-            print(line.decode().rstrip(), flush=True)
-
-    reading = asyncio.create_task(read())
-    try:
-        await slack.until(lambda: any(line["event"] == "ready" for line in lines), SOON, "the bot to be ready")
-        yield lines
-        process.terminate()
-        assert await asyncio.wait_for(process.wait(), 40) == 0, lines
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-        await reading
+) -> AbstractAsyncContextManager[Served]:
+    """Run the bot as a process, from its readiness to a clean end; what it logs is printed as it comes."""
+    own = {**environment, **slack.environment, "ZOMBIE_LISTEN": "127.0.0.1:0"}
+    starting = asyncio.create_subprocess_exec(*argv, cwd=ROOT, env=own, stderr=asyncio.subprocess.PIPE)
+    return served(starting, aloud=True)
 
 
 def cards(slack: SlackWorkspace, *words: str) -> list[Message]:

@@ -63,8 +63,8 @@ async def test_leak_is_found_disabled_rebooted_away_and_the_node_is_cured(own: B
     leaks(own, ZOMBIES)
 
     serve = own.argv("serve", "--config", str(own.settings))
-    async with workspace() as slack, oncall.serving(serve, own.environment, slack) as log:
-        before, offer, after = await oncall.asked(slack, log, node.name, lambda: dying(node))
+    async with workspace() as slack, oncall.serving(serve, own.environment, slack) as bot:
+        before, offer, after = await oncall.asked(slack, bot.lines, node.name, lambda: dying(node))
         assert "ecs.service" in json.dumps(offer.blocks)
         ended = await oncall.approved_by_another(slack, node.name, offer)
         assert ended.text.startswith(f"Resolved: {node.name}: leaked-memory-cgroups (confirmed)"), ended.text

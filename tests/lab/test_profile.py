@@ -19,6 +19,7 @@ from bot.lab.fault import find
 from bot.lab.node import LabNode
 from bot.probes.formats.functions import signature_of
 from tests.lab.bench import Bench, require
+from tests.serving import Served
 from tests.slack.workspace import workspace
 from tests.waiting import until
 
@@ -156,21 +157,12 @@ async def caught_in(bench: Bench, lasts: timedelta) -> dict[str, Any]:
 async def killed_in_the_middle(bench: Bench, after: timedelta) -> None:
     """Serve for so long, and be killed as by a machine that loses its power."""
     async with workspace() as slack:
-        tokens = {
-            "SLACK_BOT_TOKEN": slack.bot_token,
-            "SLACK_APP_TOKEN": slack.app_token,
-            "SLACK_API_URL": slack.api_url,
-        }
         process = await asyncio.create_subprocess_exec(
             *bench.argv("serve", "--config", str(bench.settings)),
-            env={**bench.environment, **tokens, "ZOMBIE_LISTEN": "127.0.0.1:0"},
+            env={**bench.environment, **slack.environment, "ZOMBIE_LISTEN": "127.0.0.1:0"},
             stderr=asyncio.subprocess.PIPE,
         )
-        assert process.stderr is not None
-        try:
-            async with asyncio.timeout(after.total_seconds()):
-                async for line in process.stderr:
-                    print(line.decode().rstrip())
-        except TimeoutError:
-            process.send_signal(signal.SIGKILL)
+        serves = Served(process, aloud=True)
+        await asyncio.sleep(after.total_seconds())
+        await serves.kill()
         assert await process.wait() == -signal.SIGKILL

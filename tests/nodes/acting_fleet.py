@@ -16,6 +16,7 @@ from bot.demo.fleet import Fleet, Member, running
 from bot.demo.machine.machine import Machine
 from bot.demo.machine.state import State
 from tests.program import Running, awaited
+from tests.serving import Served
 
 ROOT = Path(__file__).parents[2]
 POLICY = """
@@ -58,6 +59,11 @@ class Site:
         """Run the program by a login; whoever claims a name has a login of that name where none is said."""
         self.started.append(await Running.start(*arguments, cwd=self.folder, env=self._environ_of(arguments, login)))
         return self.started[-1]
+
+    async def serve(self, environ: Mapping[str, str]) -> Served:
+        """Start a program that serves, and is told this beside, and wait until it is ready."""
+        self.environ = {**self.environ, "ZOMBIE_LISTEN": "127.0.0.1:0", **environ}
+        return await Served(await self.start("serve")).ready()
 
     async def zombie(self, *arguments: str, login: str = "") -> Ended:
         done = await awaited(*arguments, cwd=self.folder, env=self._environ_of(arguments, login))

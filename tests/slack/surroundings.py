@@ -51,9 +51,7 @@ class Surroundings:
     def environment(self, **changes: str) -> dict[str, str]:
         told = {
             "HOME": str(self.folder),
-            "SLACK_BOT_TOKEN": self.slack.bot_token,
-            "SLACK_APP_TOKEN": self.slack.app_token,
-            "SLACK_API_URL": self.slack.api_url,
+            **self.slack.environment,
             "ZOMBIE_STATE_DIR": str(self.folder / "state"),
             "ZOMBIE_LISTEN": "127.0.0.1:1",
             "ZOMBIE_INVENTORY": str(self.fleet.inventory),

@@ -196,6 +196,12 @@ class SlackWorkspace(server.SlackWorkspace):
         """Return a message and the replies to it."""
         return self.state.thread(message.channel, message.thread_ts or message.ts)
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a program is told that works in it."""
+        tokens = {"SLACK_BOT_TOKEN": self.bot_token, "SLACK_APP_TOKEN": self.app_token}
+        return {**tokens, "SLACK_API_URL": self.api_url}
+
     def modal(self, user: str) -> View | None:
         """Return the modal that a person sees."""
         stack = self.state.modals.get(self.state.user(user).id)
