@@ -11,12 +11,11 @@ from functools import partial
 from typing import Any
 
 from bot.domain.command import Completed, Outputs
-from bot.domain.entry import Entry
 from bot.domain.errors import ConnectionLost, ConnectionRefused, HostKeyRejected, StateChanged, UnknownNode, ZombieError
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.node import Node
 from bot.extras.captures.capture_control import RollingControl
-from bot.extras.captures.capture_fold import CaptureDecision, CaptureRecord, RollingCapture, captures_of
+from bot.extras.captures.capture_fold import RollingCapture, captures_of
 from bot.extras.captures.capture_watch import RollingWatch
 from bot.extras.captures.recorder_commands import HERE, RollingRequest
 from bot.extras.captures.ring_access import MachineIdentity
@@ -179,20 +178,6 @@ class Access:
 
 
 @dataclass
-class CaptureRecorder:
-    """The record of captures in a scheduled world: as with the ledger, each of its verbs may fail."""
-
-    store: CaptureStore
-    recorder: Recorder
-
-    async def record(self) -> CaptureRecord:
-        return await self.recorder.do(self.store.record.now)  # type: ignore[no-any-return]
-
-    async def append(self, decide: CaptureDecision, by: str) -> tuple[Entry, ...]:
-        return await self.recorder.do(self.store.append.now, decide, by)  # type: ignore[no-any-return]
-
-
-@dataclass
 class PlayedCaptures:
     """A schedule that is over, and everything that must hold of it."""
 
@@ -280,7 +265,7 @@ def played_captures(database: Database, seed: int) -> PlayedCaptures:
             known.without, known.since = world.random.choice(("n0", "n1")), at
 
     def watch(most: int = AT_ONCE) -> RollingWatch:
-        recorder: Any = CaptureRecorder(store, Recorder(world, ledger, 0.01))
+        recorder: Any = Recorder(world, store, 0.01)
         limits = CaptureSettings(at_once=most, most_hours=24, a_day=100)
         return RollingWatch(RollingControl(access, recorder, limits, world.clock, lambda: next(names)))
 

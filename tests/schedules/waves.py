@@ -26,6 +26,7 @@ from bot.extras.waves.wave import Wave, WaveState, stages_of
 from bot.extras.waves.wave_run import WaveRun
 from bot.extras.waves.wave_service import WaveService
 from bot.ledger import Database, Ledger
+from tests.schedules.recorder import Recorder
 from tests.schedules.stage import POLICY, SETTLED, Stage
 from tests.schedules.world import APART, World
 
@@ -38,29 +39,6 @@ MEDDLED = ("cured", "cured", "cured", "cured", "swallowed", "enabled-again", "go
 
 def alarm_of(seed: int) -> str:
     return f"alarm{seed}"
-
-
-class WaveRecorder:
-    """The ledger's waves, whose verbs may fail before or after they are through."""
-
-    def __init__(self, world: World, waves: WaveStore, fails: float) -> None:
-        self.world, self.waves, self.fails = world, waves, fails
-
-    def __getattr__(self, name: str) -> Any:
-        verb = getattr(self.waves, name).now
-
-        async def awaited(*args: Any, **named: Any) -> Any:
-            await self.world.boundary()
-            if self.world.chance(self.fails):
-                raise LedgerUnavailable("The database is locked.")
-            done = verb(*args, **named)
-            if name == "append":
-                await self.world.boundary()
-                if self.world.chance(self.fails):
-                    raise LedgerUnavailable("The connection to the database broke.")
-            return done
-
-        return awaited
 
 
 class TimedLedger(Ledger):
@@ -223,7 +201,7 @@ class Play:
 
     @property
     def desk(self) -> WaveService:
-        recorder: Any = WaveRecorder(self.world, self.waves, 0.01)
+        recorder: Any = Recorder(self.world, self.waves, 0.01)
         chance = self.world.random
         policy = self.stage.policy
         return WaveService(

@@ -46,7 +46,7 @@ from bot.extras.profiles.capture_wire import WallClock
 from bot.extras.profiles.perf_command import JOURNAL_LINES
 from bot.ledger import Database, Ledger
 from bot.ledger.database import on_thread
-from tests.schedules.captures import Access, CaptureRecorder, Known, RecordingNode, Run, printed
+from tests.schedules.captures import Access, Known, RecordingNode, Run, printed
 from tests.schedules.recorder import Recorder
 from tests.schedules.world import World
 
@@ -91,7 +91,7 @@ class Stage:
         self.limits = CaptureSettings(at_once=2, most_hours=24, a_day=9)
 
     def watch(self, access: Any = None) -> RollingWatch:
-        recorder: Any = CaptureRecorder(self.store, Recorder(self.world, self.ledger, 0.0))
+        recorder: Any = Recorder(self.world, self.store, 0.0)
         way: Any = access or self.access
         control = RollingControl(way, recorder, self.limits, self.world.clock, lambda: next(self.names))
         return RollingWatch(control)

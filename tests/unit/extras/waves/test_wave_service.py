@@ -37,8 +37,8 @@ from bot.ledger import Database, Ledger
 from bot.response.incident_record import null_log
 from tests.alerts.pages import judged, of_page
 from tests.schedules.parts import CountingNode
+from tests.schedules.recorder import Recorder
 from tests.schedules.stage import PLAYBOOK, POLICY, Stage
-from tests.schedules.waves import WaveRecorder
 from tests.schedules.world import BEGAN_AT, World
 from tests.unit.surfaces.verdicts import MUTED
 
@@ -61,7 +61,7 @@ def desk_of(database: Any, names: tuple[str, ...]) -> tuple[World, Stage, WaveSe
     world = World(1, deadly=0)
     ledger = Ledger(database, lambda: world.now, holders={WAVES: check_may_begin})
     stage = Stage.set(world, ledger, dict.fromkeys(names, "cured"), POLICY, 0.0, 0.0)
-    waves: Any = WaveRecorder(world, WaveStore(database, lambda: world.now), 0.0)
+    waves: Any = Recorder(world, WaveStore(database, lambda: world.now), 0.0)
     return world, stage, WaveService(POLICY, stage.record, stage.recorder, waves, world.clock, world.random)
 
 

@@ -293,7 +293,7 @@ def test_what_never_ran_waits_while_its_cause_is_in_doubt_and_is_sent_once_it_is
     def doubts(_: object) -> Doubts:
         return lambda policy, cause: next(iter(doubted), "")
 
-    stage.recorder.ledger = stage.ledger = Ledger(stage.ledger.database, lambda: stage.world.now, doubters=[doubts])
+    stage.recorder.store = stage.ledger = Ledger(stage.ledger.database, lambda: stage.world.now, doubters=[doubts])
     advances, wire = approved(stage, Cut(DISABLE, after=False, refused=True, for_seconds=20))
     for _ in advances:
         if wire.cut.seen:

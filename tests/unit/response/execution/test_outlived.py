@@ -155,7 +155,7 @@ def test_plan_whose_cause_comes_into_doubt_after_the_yes_waits_and_begins_once_i
     def doubts(_: object) -> Doubts:
         return lambda policy, cause: f"{cause} was wrong." if doubted[0] and policy == POLICY else ""
 
-    stage.recorder.ledger = stage.ledger = Ledger(stage.ledger.database, lambda: stage.world.now, doubters=[doubts])
+    stage.recorder.store = stage.ledger = Ledger(stage.ledger.database, lambda: stage.world.now, doubters=[doubts])
     approve(stage)
     waits = do(stage, stage.remediation().advance("one"))
     assert waits is not None
@@ -175,7 +175,7 @@ def test_plan_whose_cause_is_doubted_or_accepted_while_the_node_is_read_for_the_
     def doubts(_: object) -> Doubts:
         return lambda policy, cause: next(iter(doubted), "")
 
-    stage.recorder.ledger = stage.ledger = Ledger(stage.ledger.database, lambda: stage.world.now, doubters=[doubts])
+    stage.recorder.store = stage.ledger = Ledger(stage.ledger.database, lambda: stage.world.now, doubters=[doubts])
     responder, remediation = stage.responder(), stage.remediation()
     reach = remediation.stepping.reach = responder.reach
     lately: dict[str, NodeStatus] = {}  # there is no event loop that would say how old it is
@@ -205,7 +205,7 @@ def test_plan_whose_cause_comes_into_doubt_while_the_step_reads_the_node_does_no
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     doubted: list[str] = []
-    stage.recorder.ledger = stage.ledger = Ledger(
+    stage.recorder.store = stage.ledger = Ledger(
         stage.ledger.database,
         lambda: stage.world.now,
         doubters=[lambda _: lambda policy, cause: next(iter(doubted), "")],

@@ -358,7 +358,7 @@ def test_watch_that_a_terminal_shortens_is_that_of_its_own_incident_and_never_of
 ) -> None:
     """The next nodes of a wave have their turn once this one held for as long as its yes says."""
     ledger = Ledger(stage.ledger.database, stage.world.clock, holders={WAVES: lambda *_: None})
-    stage.recorder.ledger = stage.ledger = ledger
+    stage.recorder.store = stage.ledger = ledger
     made = stage.remediation
     stage.remediation = lambda: replace(made(), validation=timedelta(seconds=1))  # type: ignore[method-assign]
     watch = anew(stage, wave).validation
