@@ -32,6 +32,7 @@ from typing import IO, Any, Self
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[1]
+CASE = ROOT / "tests/captures/cases/form-2--leaked-memory-cgroups.jsonl.gz"
 LATE = 300.0  # seconds; a wave takes two minutes where nothing else runs on this machine
 # What few commands need, and what takes longer to load than all others together.
 SELDOM = ("bot.demo", "bot.lab", "bot.extras.fleet.dask", "bot.extras.mcp", "bot.inventory.ec2", "bot.transport.kube")
@@ -268,6 +269,7 @@ def serve(where: str) -> None:
     importlib.import_module("sqlalchemy.dialects.sqlite")
     secret_forms = importlib.import_module("bot.domain.secret_forms")
     secret_forms.compile_forms()  # a third of a second, half of what a short command takes
+    judge_once()
     gc.collect()
     gc.freeze()  # so that a fork does not copy what lies there
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -292,6 +294,15 @@ def serve(where: str) -> None:
                 running[pid] = connection
                 with suppress(BrokenPipeError):
                     connection.sendall(f"{pid}\n".encode())
+
+
+def judge_once() -> None:
+    """Judge a recorded node: what is read or compiled once, a twelfth of a check, every fork has then."""
+    from bot.app.cases import replayed, run_alone
+    from bot.app.factories import library
+    from bot.transport.case_file import load
+
+    run_alone(replayed(load(CASE), library().get("node-health")))
 
 
 def _fork(connection: socket.socket) -> int:
