@@ -1,4 +1,4 @@
-"""The demo: an ordinary check, on simulated nodes or on the lab's."""
+"""The demo: an ordinary check, on simulated nodes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 from bot.actions import ACTIONS
@@ -61,25 +60,11 @@ class Ports:
     pagerduty: int = 0
 
 
-ANY = Ports()
-
-
-def demo(samples: int, command: str, ports: Ports = ANY) -> int:
+def demo(samples: int, command: str, ports: Ports) -> int:
     """Run the demo in the terminal and return the exit status; `command` is how the program is called.
 
-    Raises: UsageError when a port is in use.
+    Raises: OSError when a port is in use.
     """
-    return run_demo(demo_tools(samples, command, ports=ports))
-
-
-def demo_tools(
-    samples: int,
-    command: str,
-    beyond_window: timedelta = DEADLINE_BEYOND_WINDOW,
-    policy: str = POLICY,
-    ports: Ports = ANY,
-) -> DemoTools:
-    """Return the demo's tools. `beyond_window` is the time that a node has after the sampling window."""
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     playbook = library().get(Settings().playbook)
 
@@ -87,7 +72,7 @@ def demo_tools(
         known = inventory(path, os.environ)
         nodes = tuple(map(known.find, names)) or tuple(known.nodes)
         sampling = Sampling(samples)
-        triage = Triage(ssh_transport(os.environ), ACTIONS, now, sampling, sampling.window + beyond_window)
+        triage = Triage(ssh_transport(os.environ), ACTIONS, now, sampling, sampling.window + DEADLINE_BEYOND_WINDOW)
         what = Check(nodes, playbook, triage, len(nodes))
         verdicts: dict[str, Verdict] = {}
         async with shown_progress() as (heard, clear):
@@ -100,7 +85,7 @@ def demo_tools(
             await check(what, heard, concluded)
         return [verdicts[node.name] for node in nodes if node.name in verdicts]
 
-    return DemoTools(
+    tools = DemoTools(
         check=look,
         full_text=lambda verdict: verdict_text(verdict, min(100, terminal_width()), colour, PlanWords(ACTIONS)),
         document=document,
@@ -108,9 +93,10 @@ def demo_tools(
         write=lambda text: print(text, end="", flush=True),
         read_line=input,
         command=command,
-        extras=lambda nodes: _slack_and_pagerduty(nodes, policy, ports),
+        extras=lambda nodes: _slack_and_pagerduty(nodes, ports),
         keeps_running=not sys.stdin.isatty(),
     )
+    return run_demo(tools)
 
 
 def _who_approves() -> str:
@@ -134,7 +120,7 @@ def _guide(names: Sequence[str], pagerduty: str) -> Guide:
 
 
 @asynccontextmanager
-async def _slack_and_pagerduty(nodes: Path, policy: str, ports: Ports) -> AsyncIterator[str]:
+async def _slack_and_pagerduty(nodes: Path, ports: Ports) -> AsyncIterator[str]:
     """Run the bot with a simulated Slack and PagerDuty, and yield what to do there."""
     folder = nodes.parent
     known = inventory(nodes, os.environ)
@@ -156,7 +142,7 @@ async def _slack_and_pagerduty(nodes: Path, policy: str, ports: Ports) -> AsyncI
             }
             pagerduty.account.web = f"{pagerduty.api_url}/page"
             links = f'[links]\nPagerDuty = "{pagerduty.account.web}/incidents/{{page}}"\n'
-            (folder / "zombie.toml").write_text(f"{policy}{links}")
+            (folder / "zombie.toml").write_text(f"{POLICY}{links}")
             settings = Settings.load({}, environment, folder, members=extras.settings)
             tokens = SlackTokens.of(*settings.slack.access)
             service = Service(Bot(settings, known, tokens, kept, environment, JsonLog(log), extras=extras.serving))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import errno
-import signal
 
 from bot.commands import options
 from bot.commands.parser import program_as_called
@@ -19,8 +18,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "try everything with simulated nodes, Slack and PagerDuty",
         "Start a fleet of simulated nodes behind real SSH on loopback, with a simulated Slack and PagerDuty in the "
         "browser. Check the nodes, then offer a prompt. Needs no account, no root and no network.",
-        "examples:\n  zombie demo\n  zombie demo --slack-port 8091 --pagerduty-port 8092   fixed ports, for a tunnel\n"
-        "  zombie demo --lab        real virtual machines instead (see zombie lab)",
+        "examples:\n  zombie demo\n  zombie demo --slack-port 8091 --pagerduty-port 8092   fixed ports, for a tunnel",
         group="start here",
     )
     parser.add_argument(
@@ -36,12 +34,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="PORT",
         help="where PagerDuty's page is (default: a free port)",
     )
-    parser.add_argument(
-        "--lab",
-        action="store_true",
-        help="use virtual machines instead of simulated nodes: the running lab's, or a machine booted for the demo, "
-        "which takes minutes (see zombie lab)",
-    )
     parser.set_defaults(run=run)
 
 
@@ -55,18 +47,12 @@ def port(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status. An interrupt cleans up."""
-    command = program_as_called(arguments.environ)
-    if not arguments.lab:
-        from bot.app.demo import Ports, demo
+    from bot.app.demo import Ports, demo
 
-        try:
-            return demo(arguments.samples, command, Ports(arguments.slack_port, arguments.pagerduty_port))
-        except OSError as no:
-            if no.errno != errno.EADDRINUSE:
-                raise
-            raise UsageError("A port of the demo is in use.", "Name others, or none: then free ports are used.") from no
-    from bot.app.lab_demo import demo_on_lab
-
-    for number in (signal.SIGTERM, signal.SIGHUP):  # the same as Ctrl-C
-        signal.signal(number, signal.default_int_handler)
-    return demo_on_lab(arguments.samples, command, arguments.environ)
+    ports = Ports(arguments.slack_port, arguments.pagerduty_port)
+    try:
+        return demo(arguments.samples, program_as_called(arguments.environ), ports)
+    except OSError as no:
+        if no.errno != errno.EADDRINUSE:
+            raise
+        raise UsageError("A port of the demo is in use.", "Name others, or none: then free ports are used.") from no

@@ -8,15 +8,15 @@ import shlex
 import signal
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
-from bot.demo.fleet import FLEET, PATTERN, running
+from bot.demo.fleet import FLEET, PATTERN, Fleet, Member, running
 from bot.domain.nearest import nearest
 from bot.domain.verdict import Verdict
 
@@ -30,32 +30,6 @@ HELP = """\
   help            this list
   quit            leave; Ctrl-D and Ctrl-C do the same
 """
-
-
-class DemoNodes(Protocol):
-    """The nodes that the demo shows, simulated or real."""
-
-    @property
-    def inventory(self) -> Path:
-        """The inventory file with which other commands reach them."""
-        ...
-
-    @property
-    def descriptions(self) -> Mapping[str, str]:
-        """What there is to see on each node, by its name."""
-        ...
-
-    @property
-    def summary(self) -> str:
-        """A sentence about all of them."""
-        ...
-
-    def ssh_command(self, name: str) -> Sequence[str]:
-        """Return the ssh command that logs in to a node."""
-        ...
-
-
-RunNodes: TypeAlias = Callable[[Path], AbstractAsyncContextManager[DemoNodes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +53,12 @@ class DemoTools:
     keeps_running: bool = False
 
 
-def run_demo(tools: DemoTools, nodes: RunNodes | None = None) -> int:
-    """Run the demo until the person leaves, clean up, and return the exit status.
-
-    Shape: `nodes` runs the nodes, with their files in a folder. Default: the simulated fleet.
-    """
+def run_demo(tools: DemoTools, members: Sequence[Member] = (*FLEET, *PATTERN)) -> int:
+    """Run the demo until the person leaves, clean up, and return the exit status."""
 
     @contextlib.asynccontextmanager
-    async def everything(folder: Path) -> AsyncIterator[tuple[DemoNodes, str]]:
-        runs = nodes(folder) if nodes is not None else running((*FLEET, *PATTERN), folder, tools.clock)
-        async with runs as known:
+    async def everything(folder: Path) -> AsyncIterator[tuple[Fleet, str]]:
+        async with running(members, folder, tools.clock) as known:
             extras = tools.extras(known.inventory) if tools.extras is not None else contextlib.nullcontext("")
             async with extras as instructions:
                 yield known, instructions
@@ -171,7 +141,7 @@ class _Session:
     """First all nodes at once, then the first node in full, then a prompt."""
 
     tools: DemoTools
-    nodes: DemoNodes
+    nodes: Fleet
     loop: asyncio.AbstractEventLoop
     instructions: str = ""
     verdicts: dict[str, Verdict] = field(default_factory=dict)

@@ -297,7 +297,7 @@ def test_commands_to_type_are_named_as_the_launcher_was_called(
         assert f"For this machine: {said} check --local" in run("check", "node-1").err
         shown = run("demo", "--help").out
         assert shown.startswith(f"usage: {said} demo")
-        assert f"  {said} demo --lab " in shown
+        assert f"  {said} demo --slack-port " in shown
         opened = run("check", "--local", "--samples", "1", "-p", "zombie-cgroups", "--open")
         assert f": {said} incidents show " in opened.out
 

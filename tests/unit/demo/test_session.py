@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.fleet import healthy_nodes, running
+from bot.demo.fleet import healthy_nodes
 from bot.demo.session import DemoTools, run_demo
 from bot.domain.verdict import Status, Verdict
 
@@ -50,7 +50,7 @@ class Person:
             return f"<json {' '.join(verdict.node for verdict in verdicts)}>"
 
         tools = DemoTools(self.check, full_text, document, lambda: datetime.now(UTC), self.write, self.read_line)
-        return run_demo(tools, lambda folder: running(MEMBERS, folder, tools.clock))
+        return run_demo(tools, MEMBERS)
 
     def sees_after_the_opening(self) -> str:
         assert self.watches() == 0
