@@ -22,6 +22,7 @@ from bot.domain.action import ClusterCalls, Facts, Proof
 from bot.domain.command import Completed, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Snapshot
+from tests.known import known
 
 ROOT = Path(__file__).parents[3]
 ARGS = {"node": "n1", "of_cluster": "prod", "within": "7m"}
@@ -40,9 +41,7 @@ def facts(*pods: DemoPod, node: Any = NODE) -> Facts:
 
 
 def by_calls(name: str) -> ClusterCalls:
-    found = ACTIONS[name].by_calls
-    assert found is not None
-    return found
+    return known(ACTIONS[name].by_calls)
 
 
 def test_pods_that_a_reboot_does_not_hurt_are_left_and_the_others_go() -> None:

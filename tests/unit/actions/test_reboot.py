@@ -7,6 +7,7 @@ from bot.actions.reboot import CutOff
 from bot.domain.command import Completed, Outputs
 from bot.domain.errors import CannotRead, WouldCutOff
 from bot.probes import unfinished
+from tests.known import known_as
 
 AT_REST, END = unfinished.PROBE.example["look"], "-- end of units --\n"
 ONESHOT = "Id=backup.service\nType=oneshot\nActiveState=activating\nSubState=start\nNRestarts=0\n"
@@ -18,8 +19,7 @@ def affects(look: str = AT_REST, first: str = END, later: str = END) -> str:
 
 
 def test_reboot_asks_without_root() -> None:
-    around = ACTIONS["reboot"].around
-    assert isinstance(around, CutOff)
+    around = known_as(ACTIONS["reboot"].around, CutOff)
     assert not any("sudo" in word for command in around.looks({}) for word in command.argv)
 
 

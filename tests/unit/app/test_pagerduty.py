@@ -25,6 +25,7 @@ from bot.sources.pagerduty_http import Access
 from bot.sources.pagerduty_settings import PagerDutySettings
 from tests.alerts.pagerduty import QUICK, PagerDuty, account
 from tests.alerts.pages import of_page
+from tests.known import known
 from tests.record.ledgers import ledger_in
 
 
@@ -58,8 +59,7 @@ async def parts(pagerduty: PagerDuty, folder: Path, toml: str = "") -> AsyncIter
             cases=DedupStore(database),
         )
         found = settings(folder, toml, **environment(pagerduty))
-        made = pagerduty_parts(found, stores, lambda *_, **__: None, tell, asyncio.Event(), QUICK)
-        assert made is not None
+        made = known(pagerduty_parts(found, stores, lambda *_, **__: None, tell, asyncio.Event(), QUICK))
         try:
             yield made, inbox
         finally:
@@ -101,8 +101,7 @@ async def test_page_is_about_its_alerts_and_the_custom_fields_that_others_set(tm
     async with account() as pagerduty, parts(pagerduty, tmp_path, toml) as (made, _):
         page = pagerduty.account.trigger("node is slow", {"host": "node-1"})
         page.fields |= {"environment": "node-2", "empty": None, "zombie_verdict": "node-3: CRITICAL"}
-        told = await made.completed(alarm(page.id))
-        assert told is not None
+        told = known(await made.completed(alarm(page.id)))
         assert (len(told.signals), told.body) == (1, {"custom_fields": {"environment": "node-2"}})
         raised = pagerduty.account.trigger("acted, but not fixed", key="zombie-7k3m9x2qpv")
         assert await made.completed(alarm(raised.id)) is None
@@ -113,8 +112,7 @@ async def test_account_without_custom_fields_is_asked_for_them_once(tmp_path: Pa
         page = pagerduty.account.trigger("node is slow", {"host": "node-1"})
         pagerduty.faults.status("fields", 403)
         for _ in range(2):
-            told = await made.completed(alarm(page.id))
-            assert told is not None
+            told = known(await made.completed(alarm(page.id)))
             assert len(told.signals) == 1
         assert len(pagerduty.asked("fields")) == 1
 

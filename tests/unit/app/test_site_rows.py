@@ -16,6 +16,7 @@ from bot.probes.formats import gpu_events
 from bot.probes.formats.functions import own_signatures, signature_of
 from bot.probes.formats.gpu_events import XidKind, own_meanings, xid
 from bot.probes.formats.kernel_line import KernelEvent
+from tests.known import known
 
 UNITS = """[acme]
 is = ["essential", "keeps-for-others", "makes-cgroups"]
@@ -55,9 +56,7 @@ def written(folder: Path, name: str, text: str) -> Path:
 
 
 def xid_of(says: str) -> gpu_events.Xid:
-    found = xid(KernelEvent("gpu-error", f"NVRM: Xid (PCI:0000:3b:00): {says}"))
-    assert found is not None
-    return found
+    return known(xid(KernelEvent("gpu-error", f"NVRM: Xid (PCI:0000:3b:00): {says}")))
 
 
 def test_units_of_a_site_are_guarded_like_ours(folder: Path) -> None:

@@ -41,6 +41,7 @@ from bot.probes.softirq import SoftirqReading, SoftnetCore
 from bot.probes.storage import Disk, StorageReading
 from bot.probes.throttling import ThrottlingReading
 from bot.probes.units import Unit, UnitsReading
+from tests.known import known_as
 
 PLAYBOOKS = Path(__file__).parents[3] / "playbooks"
 NODE_HEALTH: dict[str, Any] = yaml.safe_load((PLAYBOOKS / "node-health.yaml").read_text())
@@ -66,16 +67,12 @@ def evaluate(name: str, *readings: Any, **changed: float) -> CauseResult:
 
 def found(name: str, *readings: Any, **changed: float) -> Finding:
     """Evaluate, and hold it to be a finding."""
-    result = evaluate(name, *readings, **changed)
-    assert isinstance(result, Finding), result
-    return result
+    return known_as(evaluate(name, *readings, **changed), Finding)
 
 
 def ruled_out(name: str, *readings: Any, **changed: float) -> RuledOut:
     """Evaluate, and hold it to be ruled out."""
-    result = evaluate(name, *readings, **changed)
-    assert isinstance(result, RuledOut), result
-    return result
+    return known_as(evaluate(name, *readings, **changed), RuledOut)
 
 
 def steps(finding: Finding) -> list[tuple[str, str]]:

@@ -20,6 +20,7 @@ from bot.probes.conntrack import ConntrackReading
 from bot.probes.ebs import EbsReading, Volume
 from bot.probes.kernel_limits import KernelLimitsReading, Limit, TcpMemory
 from tests.commandline import CommandLine
+from tests.known import known_as
 from tests.unit.causes import builders as b
 
 PAGE = (Path(__file__).parents[3] / "docs" / "causes.md").read_text()
@@ -67,13 +68,11 @@ def test_what_evidence_asks_and_is_unread_rules_nothing_out(tmp_path: Path) -> N
 
 def test_gravity_that_is_not_known_is_degraded_and_says_so(tmp_path: Path) -> None:
     text = PLAIN + 'critical: log("oom-kill", hours=1)\n'
-    found = evaluate(tmp_path, text, table(), b.unread("kernel_log"))
-    assert isinstance(found, Finding)
+    found = known_as(evaluate(tmp_path, text, table(), b.unread("kernel_log")), Finding)
     assert found.status is Status.DEGRADED
     says = "whether it is critical is not known: kernel_log was not read (permission denied)"
     assert found.evidence[1] == Evidence("gravity-open", "kernel_log", says)
-    found = evaluate(tmp_path, text, table(), b.log(b.event("oom-kill")))
-    assert isinstance(found, Finding)
+    found = known_as(evaluate(tmp_path, text, table(), b.log(b.event("oom-kill"))), Finding)
     assert (found.status, len(found.evidence)) == (Status.CRITICAL, 1)
 
 
@@ -84,8 +83,7 @@ def test_several_are_seen_one_by_one_and_the_surest_counts(tmp_path: Path) -> No
         "  - {when: count(ebs.volumes) > 1, says: that is all}\n"
     )
     volumes = [Volume(f"nvme{n}n1", 0, 0, 0, 0, queue_length=n, lines=(f"line {n}",)) for n in (1, 2, 3)]
-    found = evaluate(tmp_path, text, EbsReading(tuple(volumes)))
-    assert isinstance(found, Finding)
+    found = known_as(evaluate(tmp_path, text, EbsReading(tuple(volumes))), Finding)
     assert [(seen.name, seen.says, seen.source) for seen in map(_named, found.evidence)] == [
         ("held", "nvme2n1 holds 2 requests", ("line 2",)),
         ("held", "nvme3n1 holds 3 requests", ("line 3",)),

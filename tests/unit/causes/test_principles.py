@@ -32,6 +32,7 @@ from bot.probes.throttling import ThrottledGroup, ThrottlingReading
 from bot.probes.units import Unit
 from bot.surfaces.verdict_text import verdict_text
 from tests.examples import up_to
+from tests.known import known
 from tests.unit.causes import builders as b
 from tests.unit.causes.earned import why_unearned
 from tests.unit.causes.made_nodes import HARMED, LEAKING, mostly_well, nodes
@@ -66,10 +67,8 @@ def test_no_plan_stops_what_others_stand_on_and_reboots_but_for_a_harm_of_now(re
     assert not any(map(is_protected, ((unit,) for unit in stops)))
     if ("reboot", "") in steps(verdict):
         assert verdict.status is CRITICAL
-        assert verdict.confidence is not None
-        assert verdict.confidence.rank > 0
-        assert verdict.snapshot is not None
-        assert not (why := why_unearned(verdict.cause, verdict.snapshot)), why
+        assert known(verdict.confidence).rank > 0
+        assert not (why := why_unearned(verdict.cause, known(verdict.snapshot))), why
 
 
 # --- readings that are missing

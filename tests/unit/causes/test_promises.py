@@ -15,6 +15,7 @@ from bot.domain.probe import Snapshot
 from bot.domain.protected import is_protected
 from bot.domain.verdict import Confidence, Finding, RuledOut, Status
 from tests.examples import up_to
+from tests.known import known_as
 from tests.unit.causes import builders as b
 from tests.unit.causes.made_nodes import LEAKING, PROBES, REPLIES, made
 
@@ -77,8 +78,7 @@ def hold_the_remedy(finding: Finding) -> None:
 @settings(max_examples=up_to(400), deadline=None)
 @given(readings=LEAKING)
 def test_leaks_remedy_needs_a_leaker_and_its_reboot_a_harm(readings: dict[str, Any]) -> None:
-    result = evaluate("leaked-memory-cgroups", readings)
-    assert isinstance(result, Finding)
+    result = known_as(evaluate("leaked-memory-cgroups", readings), Finding)
     hold_the_remedy(result)
     seen = {one.finding for one in result.evidence}
     harms = {"core-held-by-walker", "memcg-walk-stack", "memory-gone", "cgroup-ids-spent", "nic-starved"}

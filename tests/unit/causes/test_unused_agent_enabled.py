@@ -16,6 +16,7 @@ from bot.library.library import Library
 from bot.probes import PROBES
 from bot.probes.boot_units import BootUnit, BootUnitsReading
 from bot.probes.units import UnitsReading
+from tests.known import known_as
 from tests.unit.causes import builders as b
 
 NAME = "unused-agent-enabled"
@@ -58,8 +59,7 @@ def test_founding_image_fails_before_its_first_leak() -> None:
 
 def test_agent_that_a_package_links_is_told_beside_a_list_too_but_no_other_unit_of_packages() -> None:
     by_vendor = replace(FOUNDING, enabled=(replace(ECS, by_vendor=True), KUBELET))
-    finding = evaluate(by_vendor, "kubelet.service")
-    assert isinstance(finding, Finding)
+    finding = known_as(evaluate(by_vendor, "kubelet.service"), Finding)
     assert finding.suspects == ("ecs.service",)
     vector = replace(FOUNDING, enabled=(wanted("vector.service", by_vendor=True), KUBELET))
     assert isinstance(evaluate(vector, "kubelet.service"), RuledOut)
@@ -89,8 +89,7 @@ def test_what_the_role_does_not_allow_fails_and_what_it_allows_passes(tmp_path: 
 
 def test_a_hundred_units_are_named_and_a_few_shown() -> None:
     many = tuple(wanted(f"x{number}.service") for number in range(100))
-    finding = evaluate(BootUnitsReading(True, many), "sshd.service")
-    assert isinstance(finding, Finding)
+    finding = known_as(evaluate(BootUnitsReading(True, many), "sshd.service"), Finding)
     assert len(finding.suspects) == 100
     assert len(finding.evidence) == 12
     assert finding.summary.endswith("x0.service, x1.service, x2.service and 97 more")

@@ -19,6 +19,7 @@ from bot.probes.cpu import CpuReading
 from bot.probes.formats.core_second import CoreSecond
 from bot.probes.host import HostReading
 from bot.probes.units import Unit, UnitsReading
+from tests.known import known_as
 
 CGROUPS = CgroupsReading("v1", 68_440, 240, "c", 68_455, 241, 5.0, dying_below={"a": 3}, dying_below_later={"a": 5})
 UNITS = UnitsReading(True, (Unit("a.service", restarts=7, restarts_later=9), Unit("b.service")))
@@ -58,8 +59,7 @@ def test_entry_of_entries_is_found() -> None:
 def test_time_goes_by_either_name_and_what_is_computed_stands_for_itself() -> None:
     assert changed(HOST, "host.uptime=60") == changed(HOST, "host.uptime_seconds=60")
     assert changed(HOST, "host.uptime=60").uptime == timedelta(minutes=1)
-    now = changed(ConntrackReading(True, 10, 100), "conntrack.used_percent=99.5")
-    assert isinstance(now, ConntrackReading)
+    now = known_as(changed(ConntrackReading(True, 10, 100), "conntrack.used_percent=99.5"), ConntrackReading)
     assert (now.used_percent, now.count) == (99.5, 10)
 
 

@@ -20,6 +20,7 @@ from bot.extras.captures.events import KINDS as CAPTURE_KINDS
 from bot.extras.marks.marks import KINDS as MARK_KINDS
 from bot.extras.waves.events import KINDS
 from tests.examples import up_to
+from tests.known import known_as
 from tests.record.incidents import (
     BEGAN_AT,
     CAPTURE_EVENTS,
@@ -55,8 +56,7 @@ def test_event_is_read_back_as_what_it_was(event: Event) -> None:
 @settings(max_examples=up_to(150), deadline=None)
 @given(verdicts.arbitrary)
 def test_verdict_is_read_back_whole(verdict: Verdict) -> None:
-    back = kept(Triaged(verdict))
-    assert isinstance(back, Triaged)
+    back = known_as(kept(Triaged(verdict)), Triaged)
     assert back.verdict == verdict
     assert (back.verdict.plan and back.verdict.plan.digest) == (verdict.plan and verdict.plan.digest)
 
@@ -78,16 +78,14 @@ def test_verdict_is_kept_in_the_words_of_the_document() -> None:
 
 def test_snapshot_is_left_out() -> None:
     read = replace(VERDICT, snapshot=Snapshot(VERDICT.node, BEGAN_AT, timedelta(seconds=5), {"cpu": object()}))
-    back = kept(Triaged(read))
-    assert isinstance(back, Triaged)
+    back = known_as(kept(Triaged(read)), Triaged)
     assert back.verdict == VERDICT
 
 
 def test_endless_text_is_cut_and_says_so() -> None:
     lines = tuple(str(number) for number in range(MOST_LINES + 7))
     long = replace(VERDICT, evidence=(Evidence("f", "p", "x" * (MOST_TEXT + 5), lines),))
-    back = kept(Triaged(long))
-    assert isinstance(back, Triaged)
+    back = known_as(kept(Triaged(long)), Triaged)
     (evidence,) = back.verdict.evidence
     assert evidence.says == "x" * MOST_TEXT + "… and 5 more characters"
     assert evidence.source == (*lines[:MOST_LINES], "… and 7 more")
@@ -95,8 +93,7 @@ def test_endless_text_is_cut_and_says_so() -> None:
 
 def test_body_without_a_later_field_is_read_with_its_default() -> None:
     body = {"form": 1, "node": "n", "alert": {"kind": "grafana", "id": "7"}}
-    event = event_of("AlertReceived", body)
-    assert isinstance(event, AlertReceived)
+    event = known_as(event_of("AlertReceived", body), AlertReceived)
     assert (event.node, event.group, event.alert.text) == ("n", "", "")
 
 

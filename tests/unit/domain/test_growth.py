@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from bot.domain.growth import CountSample, Growth, GrowthMeasure, HarmThreshold, growth, since_reset
 from bot.domain.json_form import read, to_json_types
 from bot.view.growth_words import growth_words
+from tests.known import known
 
 BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
 GROWS = GrowthMeasure("dying memory cgroups", lambda snapshot: None, lambda snapshot, tuning: None, few=10)
@@ -24,9 +25,7 @@ def looks(*values: float, every: timedelta = HOUR, boot: str = "a") -> list[Coun
 
 
 def grown(told: list[CountSample], harm: HarmThreshold | None = HARM) -> Growth:
-    found = growth("leaked-memory-cgroups", GROWS, told, harm)
-    assert found is not None
-    return found
+    return known(growth("leaked-memory-cgroups", GROWS, told, harm))
 
 
 def test_a_steady_leak_has_its_rate_and_its_time_to_harm() -> None:

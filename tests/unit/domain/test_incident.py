@@ -173,14 +173,8 @@ def test_answer_leads_back_to_where_the_incident_was_parked() -> None:
         assert (resumed.state, resumed.parked_from, resumed.question) == (state, None, None)
 
 
-def test_nothing_follows_a_verdict_without_a_plan() -> None:
-    ended = (OPENING, Triaged(HEALTHY))
-    assert fold(entries(ended)).ended
-    assert {outcome(ended, event) for kind, event in EXAMPLES.items() if kind not in AFTER_THE_END} == {"."}
-
-
-def test_nothing_follows_a_plan_that_is_withheld() -> None:
-    ended = (OPENING, TRIAGED, PlanWithheld("Acting is off."))
+@pytest.mark.parametrize("ended", [(OPENING, Triaged(HEALTHY)), (OPENING, TRIAGED, PlanWithheld("Acting is off."))])
+def test_nothing_follows_a_verdict_without_a_plan_or_one_that_is_withheld(ended: tuple[IncidentEvent, ...]) -> None:
     assert fold(entries(ended)).ended
     assert {outcome(ended, event) for kind, event in EXAMPLES.items() if kind not in AFTER_THE_END} == {"."}
 
@@ -327,11 +321,6 @@ def test_entry_of_a_newer_program_stops_the_fold() -> None:
     newer = replace(entry(TRIAGED, 2), kind="Teleported")
     with pytest.raises(UnreadableEntry, match="Teleported"):
         fold_entry(folded(OPENING), newer)
-
-
-def test_states_that_nothing_leaves_are_the_ends() -> None:
-    ended = {state for state, way in WAYS.items() if fold(entries(way)).ended}
-    assert {state.value for state in ended} == {"resolved", "declined", "expired", "cancelled", "escalated"}
 
 
 # --- a step that waited until the cure has held

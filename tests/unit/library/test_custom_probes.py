@@ -16,6 +16,7 @@ from bot.domain.probe import CustomReading, Unread
 from bot.library.custom_probes import CustomProbe, make_probe
 from bot.library.kinds import ValueKind
 from bot.library.shapes import FieldShape, ProbeShape
+from tests.known import known_as
 
 DF = "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/vda1 1000 970 30 97% /\ntmpfs 10 1 9 10% /run\n"
 
@@ -60,8 +61,7 @@ def test_without_re2_a_regex_is_refused_with_a_sentence_and_json_is_not(monkeypa
 
 def test_field_is_the_first_group_of_the_first_line_that_matches() -> None:
     made = make({"used_percent": regex(r"(\d+)% /$"), "first": regex(r"(\d+)%")})
-    reading = read(made, DF)
-    assert isinstance(reading, CustomReading)
+    reading = known_as(read(made, DF), CustomReading)
     assert reading.fields == {"used_percent": 97, "first": 97}
     assert reading.source == ("/dev/vda1 1000 970 30 97% /",)
     assert made.kinds == {"used_percent": ValueKind.NUMBER, "first": ValueKind.NUMBER}
@@ -176,8 +176,7 @@ def test_json_path_leads_to_the_value_or_nowhere(place: str, kind: str, value: o
     ],
 )
 def test_output_that_is_not_the_json_that_was_meant_is_unread(text: str, says: str) -> None:
-    reading = read(make({"a": path("a")}), text)
-    assert isinstance(reading, Unread)
+    reading = known_as(read(make({"a": path("a")}), text), Unread)
     assert says in reading.reason
 
 
@@ -192,15 +191,13 @@ def test_output_that_is_not_the_json_that_was_meant_is_unread(text: str, says: s
     ],
 )
 def test_command_that_failed_is_unread_with_its_reason(run: Completed, says: str) -> None:
-    reading = read(make({"used": regex(r"(\d+)% /$")}), run)
-    assert isinstance(reading, Unread)
+    reading = known_as(read(make({"used": regex(r"(\d+)% /$")}), run), Unread)
     assert says in reading.reason
 
 
 def test_probe_that_looks_twice_knows_the_rise() -> None:
     made = make({"n": regex(r"n=(\d+)"), "s": regex("s=(.*)", "text")}, look="twice")
-    reading = read(made, "n=5\ns=a", "n=8\ns=b")
-    assert isinstance(reading, CustomReading)
+    reading = known_as(read(made, "n=5\ns=a", "n=8\ns=b"), CustomReading)
     assert reading.fields == {"n": 5, "n_later": 8, "n_rise": 3, "s": "a", "s_later": "b"}
     assert set(made.kinds) == set(reading.fields)
     assert made.probe.commands[0].looks is SampleTimes.TWICE
@@ -208,8 +205,7 @@ def test_probe_that_looks_twice_knows_the_rise() -> None:
 
 
 def test_control_characters_of_the_node_become_visible() -> None:
-    reading = read(make({"a": path("a", "text")}), '{"a": "x\\u001b[31m\\n\\u202ey"}')
-    assert isinstance(reading, CustomReading)
+    reading = known_as(read(make({"a": path("a", "text")}), '{"a": "x\\u001b[31m\\n\\u202ey"}'), CustomReading)
     assert reading.fields == {"a": "x\\x1b[31m \\u202ey"}
 
 

@@ -14,6 +14,7 @@ from bot.library.conditions import read_condition
 from bot.library.kinds import ValueKind
 from bot.library.language import ExpressionError
 from tests.examples import up_to
+from tests.known import known_as
 from tests.unit.library.tables import snapshot
 
 U = Unknown()
@@ -156,8 +157,7 @@ def test_expression_comes_to(text: str, values: dict[str, Any], result: Truth) -
     ],
 )
 def test_what_cannot_be_worked_out_is_unknown_and_says_why(text: str, values: dict[str, Any], because: str) -> None:
-    value = holds(text, **values)
-    assert isinstance(value, Unknown)
+    value = known_as(holds(text, **values), Unknown)
     assert because in value.because
 
 

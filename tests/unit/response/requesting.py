@@ -16,6 +16,7 @@ from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval
 from bot.response.execution.remediation import Remediation
+from tests.known import known, known_as
 from tests.schedules.stage import Stage
 from tests.unit.response.conftest import Quiet
 
@@ -25,22 +26,17 @@ MINUTE = timedelta(minutes=1)
 
 
 def do(stage: Stage, work: Any) -> Any:
-    assert isinstance(stage.world, Quiet)
-    return stage.world.do(work)
+    return known_as(stage.world, Quiet).do(work)
 
 
 def refused(stage: Stage, work: Any) -> Refused:
     """The refusal that a wish ends with."""
-    no = do(stage, work)
-    assert isinstance(no, Refused), no
-    return no
+    return known_as(do(stage, work), Refused)
 
 
 def allowed(stage: Stage, work: Any) -> Incident:
     """The incident as a wish that nothing speaks against leaves it."""
-    found = do(stage, work)
-    assert isinstance(found, Incident), found
-    return found
+    return known_as(do(stage, work), Incident)
 
 
 def refusals(stage: Stage) -> list[tuple[str, str]]:
@@ -53,9 +49,7 @@ def incident(stage: Stage, name: str = "one") -> Incident:
 
 
 def proposal(stage: Stage, name: str = "one") -> PlanProposed:
-    found = incident(stage, name).proposal
-    assert found is not None
-    return found
+    return known(incident(stage, name).proposal)
 
 
 def kinds(stage: Stage, name: str = "one") -> list[str]:

@@ -17,6 +17,7 @@ from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
 from bot.ledger import Ledger
 from bot.response.incident_record import IncidentRecord, IncidentRequest, cured_since
+from tests.known import known
 from tests.record.incidents import ASKER, NODE, OPENING, PROPOSED, TRIAGED, VERDICT, WAYS, entries
 
 PLAYBOOK = Playbook("node-health", "Health", 3, (), (), ())
@@ -65,8 +66,7 @@ def test_undo_of_one_thing_leaves_no_other_undo_without_something_to_do() -> Non
 )
 def test_what_cured_one_cause_is_not_told_to_have_cured_another(cause: str, says: str) -> None:
     done, waits = (undoing(state, "one.service") for state in (State.RESOLVED, State.PROPOSED))
-    assert done.triage is not None
-    triages = (replace(done.triage, verdict=replace(VERDICT, cause=each)) for each in (VERDICT.cause, cause))
+    triages = (replace(known(done.triage), verdict=replace(VERDICT, cause=each)) for each in (VERDICT.cause, cause))
     done = replace(done, triage=next(triages), id="i0")
     waits = replace(waits, triage=next(triages), proposed_at=done.opened_at - timedelta(hours=1))
     assert says in cured_since(waits, done)

@@ -21,6 +21,7 @@ from bot.response.diagnosis.planning import DrainSettings, with_plan
 from bot.response.proven_cures import ProvenRow, ProvenTable, proven_on, read_table
 from bot.settings import Settings
 from bot.settings.tables import ActSettings
+from tests.known import known
 from tests.record.incidents import BEGAN_AT, BOOT, NODE, VERDICT
 
 CURE = ("disable_unit", "reboot")
@@ -145,8 +146,7 @@ def offered(proven_only: bool, playbook: Playbook | None = None) -> Verdict:
 def test_plan_says_what_it_is_worth_whether_or_not_it_must_be_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     has(monkeypatch, ROW)
     for proven_only in (False, True):
-        plan = offered(proven_only).plan
-        assert plan is not None
+        plan = known(offered(proven_only).plan)
         assert plan.notes[-1] == "This cured test VMs with Linux 6.1; this node runs 6.1."
         assert plan.proven == ProvenOn(("6.1",), True, "This cured test VMs with Linux 6.1; this node runs 6.1.")
 
@@ -156,8 +156,7 @@ def test_only_what_is_proven_is_offered_where_that_is_set_and_the_verdict_says_w
 ) -> None:
     has(monkeypatch, replace(ROW, kernel="6.12.1"))
     says = "This cured test VMs with Linux 6.12; untried on this node's 6.1."
-    plan = offered(proven_only=False).plan
-    assert plan is not None
+    plan = known(offered(proven_only=False).plan)
     assert plan.notes[-1] == says
     withheld = offered(proven_only=True)
     assert withheld.plan is None
@@ -175,8 +174,7 @@ def test_figures_of_ones_own_are_not_those_that_were_proven(monkeypatch: pytest.
         "    thresholds: {dying_many: {value: 900, reason: ours}}\n"
     )
     mine = library((tmp_path,)).get("mine")
-    plan = offered(proven_only=False, playbook=mine).plan
-    assert plan is not None
+    plan = known(offered(proven_only=False, playbook=mine).plan)
     assert plan.proven == ProvenOn(
         ("6.1",), False, "This cured test VMs with Linux 6.1 with the shipped figures; this node runs 6.1."
     )

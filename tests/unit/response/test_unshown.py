@@ -15,6 +15,7 @@ from bot.domain.errors import ConnectionLost
 from bot.domain.node import Node
 from bot.extras.profiles.capture_wire import CaptureEnd, Facts
 from bot.extras.profiles.profiler import nothing_recorded_error, perf_missing
+from tests.known import known_as
 from tests.schedules.stage import Stage
 from tests.unit.response.requesting import approve, do
 
@@ -40,8 +41,7 @@ def test_what_an_approved_plan_waits_for_shows_no_secret(stage: Stage) -> None:
     approve(stage)
     chatting: Any = Chatting()
     stage.wire = chatting
-    again = do(stage, stage.remediation().advance("one"))
-    assert isinstance(again, AdvanceLater)
+    again = known_as(do(stage, stage.remediation().advance("one")), AdvanceLater)
     assert "ended the session" in again.because
     assert SECRET not in again.because
 

@@ -12,6 +12,7 @@ from bot.demo.machine.answers import tool
 from bot.demo.machine.command import Answer, Asked
 from bot.demo.machine.state import Nic, State, Unit
 from bot.probes import PROBES
+from tests.known import known, known_as
 from tests.unit.demo.machine.moments import moment
 
 NOW = moment(AUTO_RESTART)
@@ -21,8 +22,7 @@ def printed(state: State, probe: str, name: str, after: float = 0.0, way: int = 
     """What a node prints for a command of a probe."""
     command = next(one for one in PROBES[probe].commands if one.name == name)
     argv = (command.argv, *command.alternatives)[way]
-    answers = tool(argv)
-    assert answers is not None
+    answers = known(tool(argv))
     said = answers(Asked(argv, state, lambda: moment(state, after)))
     assert isinstance(said, str | Answer)
     return said if isinstance(said, str) else said.stdout.decode()
@@ -94,8 +94,7 @@ def test_core_39_is_held_in_the_kernel_while_the_machine_looks_idle() -> None:
 def test_mpstat_that_is_missing_or_knows_no_json_refuses() -> None:
     asked = ((STOPPED, ("mpstat", "-o", "JSON", "1", "1"), 127), (AUTO_RESTART, ("mpstat", "1", "1"), 1))
     for state, argv, status in asked:
-        refused = cpu.mpstat(Asked(argv, state, lambda: NOW))
-        assert isinstance(refused, Answer)
+        refused = known_as(cpu.mpstat(Asked(argv, state, lambda: NOW)), Answer)
         assert (refused.status, refused.stdout) == (status, b"")
 
 
@@ -173,9 +172,7 @@ def test_pods_stay_the_same_and_the_socket_is_roots() -> None:
 
 
 def ecs(state: State) -> Unit:
-    unit = state.unit("ecs.service")
-    assert unit is not None
-    return unit
+    return known(state.unit("ecs.service"))
 
 
 def told(state: State, after: float = 0.0) -> dict[str, str]:

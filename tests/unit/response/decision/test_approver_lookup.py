@@ -32,6 +32,7 @@ from bot.probes.host import HostReading
 from bot.response.decision import guards
 from bot.response.diagnosis.proposal import Proposer
 from bot.response.execution.node_access import NodeAccess
+from tests.known import known_as
 from tests.schedules.parts import CountingNode
 from tests.schedules.stage import PLAYBOOK, POLICY, Stage
 from tests.unit.response.requesting import allowed, do, incident, refusals, refused
@@ -87,15 +88,13 @@ SEVERAL = replace(TWO, approvals=1, approvals_for_several=2)
 def test_as_many_have_to_say_yes_as_the_policy_wants(
     stage: Stage, policy: Policy, opened: dict[str, Alert], needed: int
 ) -> None:
-    event = offered(stage, policy, opened)
-    assert isinstance(event, PlanProposed), event
+    event = known_as(offered(stage, policy, opened), PlanProposed)
     assert event.approvals_needed == needed
 
 
 def test_plan_that_nobody_could_approve_is_not_offered(stage: Stage) -> None:
     alone = replace(POLICY, approvers=frozenset(("slack:U1", "terminal:ann")), same_person={"terminal:ann": "slack:U1"})
-    event = offered(stage, alone, {"x1": STRANGER})
-    assert isinstance(event, PlanWithheld)
+    event = known_as(offered(stage, alone, {"x1": STRANGER}), PlanWithheld)
     assert event.because == "2 people have to approve this, and [policy] names 1."
 
 
@@ -193,8 +192,7 @@ def test_earlier_voice_whose_login_turns_out_to_have_asked_counts_no_more(stage:
     told(stage, AlertJoined(Alert("pagerduty", "Q1", "slack:T1/U2")))
     second = allowed(stage, stage.responder().decide("of-x1", Approval("terminal:carol", "it leaks", os_user="carol")))
     assert (second.state, second.approvals_needed) == ("proposed", 3)
-    last = second.endorsements[-1].event
-    assert isinstance(last, Endorsed)
+    last = known_as(second.endorsements[-1].event, Endorsed)
     assert last.lapsed == ("terminal:ann",)
 
 
@@ -222,6 +220,5 @@ def test_without_their_chat_it_is_not_known_whether_a_group_names_who_said_yes(b
 def test_plan_of_a_node_that_was_read_too_long_ago_is_not_offered(stage: Stage) -> None:
     """The ledger was away meanwhile; what a reboot would end now is on no card, and jobs that came are no drift."""
     assert isinstance(offered(stage, POLICY, {"x1": ALARM}, ago=POLICY.approval_expires / 2), PlanProposed)
-    late = offered(stage, POLICY, {"x2": ALARM}, ago=timedelta(hours=3))
-    assert isinstance(late, PlanWithheld)
+    late = known_as(offered(stage, POLICY, {"x2": ALARM}, ago=timedelta(hours=3)), PlanWithheld)
     assert late.because.startswith("The node was read 3 h ago, and what would end there now is not known")

@@ -22,6 +22,7 @@ from bot.response.decision.recheck import RecheckResult
 from bot.response.decision.responder import Responder
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.incident_record import IncidentRecord
+from tests.known import known
 from tests.schedules.stage import POLICY, Stage
 
 PEOPLE = tuple(f"p{number}" for number in range(50))
@@ -77,8 +78,7 @@ async def test_each_program_looks_once_for_all_who_click_at_once_and_one_decides
 
 
 def _one_decided(stage: Stage, told: list[Incident | BaseException]) -> None:
-    first = fold(stage.ledger.read.now("many")).approval
-    assert first is not None
+    first = known(fold(stage.ledger.read.now("many")).approval)
     refused = [one for one in told if isinstance(one, Refused)]
     assert Counter(one.name for one in refused) == {"AlreadyDecided": len(PEOPLE) - 1}
     assert all(one.sentence.startswith(f"{first.by} approved it at ") for one in refused)

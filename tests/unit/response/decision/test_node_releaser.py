@@ -17,6 +17,7 @@ from bot.domain.policy import Approval
 from bot.domain.transitions import State
 from bot.ledger.entries import append_entry
 from bot.response.decision.node_releaser import SILENT, NodeReleaser
+from tests.known import known_as
 from tests.schedules.stage import Stage
 from tests.unit.response.requesting import approve, begin, do, incident, refusals
 
@@ -69,8 +70,7 @@ def test_node_is_freed_of_a_runner_whose_last_sign_of_life_is_of_a_time_that_com
 def test_incident_that_can_go_on_and_whoever_may_not_are_refused_by_name(
     held: Stage, approval: Approval, node: str, name: str
 ) -> None:
-    no = release(held, approval, node)
-    assert isinstance(no, Refused)
+    no = known_as(release(held, approval, node), Refused)
     assert (no.name, refusals(held)) == (name, [("release", name)])
     assert held.ledger.current_hold.now("n1") is not None
     if name == "NodeBusy":
@@ -108,12 +108,10 @@ def test_incident_ends_with_the_release_on_record_or_not_at_all(held: Stage, mon
 def test_incident_of_a_newer_program_is_left_as_it_is_and_its_node_is_free(held: Stage) -> None:
     of_a_newer_form(held)
     held.ledger.beat.now("one", "newer")
-    busy = release(held)
-    assert isinstance(busy, Refused)
+    busy = known_as(release(held), Refused)
     assert (busy.name, "newer works on incident one" in busy.sentence) == ("NodeBusy", True)
     held.world.now += SILENT
-    done = release(held)
-    assert isinstance(done, NodeReleased)
+    done = known_as(release(held), NodeReleased)
     assert "cannot read its record" in done.because
     assert (held.ledger.head.now("one").seq, held.ledger.current_hold.now("n1")) == (6, None)
     assert on_record(held) == [done]
@@ -121,8 +119,7 @@ def test_incident_of_a_newer_program_is_left_as_it_is_and_its_node_is_free(held:
 
 
 def test_plan_that_only_a_newer_program_knows_is_ended(held: Stage) -> None:
-    done = release(held, actions={})
-    assert isinstance(done, NodeReleased)
+    done = known_as(release(held, actions={}), NodeReleased)
     assert "does not know “disable_unit”" in done.because
     assert incident(held).state is State.ESCALATED
     assert held.ledger.current_hold.now("n1") is None

@@ -22,6 +22,7 @@ from bot.domain.incident import Incident
 from bot.domain.policy import Approval
 from bot.domain.verdict import Evidence
 from bot.response.execution.validation import UNREADABLE
+from tests.known import known_as
 from tests.schedules.stage import Stage
 from tests.unit.response.requesting import (
     ANN,
@@ -47,8 +48,7 @@ def test_asker_or_approver_calls_it_off_before_anything_is_done(stage: Stage, by
     if approved:
         approve(stage)
     done = allowed(stage, stage.responder().cancel("one", by))
-    assert isinstance(done.ending, Cancelled)
-    assert done.ending.because == f"{by.by} called it off: {by.reason}"
+    assert known_as(done.ending, Cancelled).because == f"{by.by} called it off: {by.reason}"
     assert stage.ledger.read.now("one")[-1].by == by.by
 
 
@@ -142,8 +142,7 @@ def test_answer_to_an_earlier_question_answers_no_later_one(stage: Stage, answer
 def test_giving_up_hands_it_to_a_person_with_the_reason(stage: Stage) -> None:
     parked(stage)
     done = allowed(stage, stage.responder().answer("one", GIVE_UP, replace(ANN, reason="it was replaced")))
-    assert isinstance(done.ending, Escalated)
-    assert done.ending.because == "terminal:ann gave it up: it was replaced"
+    assert known_as(done.ending, Escalated).because == "terminal:ann gave it up: it was replaced"
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from bot.probes.host import HostReading
 from bot.response.diagnosis.proposal import Proposer
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.remediation import Remediation
+from tests.known import known_as
 from tests.schedules.stage import HEALTHY, PLAYBOOK, POLICY, Stage
 from tests.unit.response.requesting import (
     ANN,
@@ -168,8 +169,7 @@ def offered(stage: Stage, policy: Policy = POLICY, **more: Any) -> Any:
 
 
 def test_proposal_binds_machine_boot_host_key_and_rules(stage: Stage) -> None:
-    proposed = offered(stage)
-    assert isinstance(proposed, PlanProposed)
+    proposed = known_as(offered(stage), PlanProposed)
     assert proposed.is_unaltered
     assert set(proposed.binds) == {"address", "host_key", "boot_id", "machine_id", "playbook", "policy", "evidence"}
     assert proposed.binds["host_key"] == "SHA256:as-ever"
@@ -189,12 +189,10 @@ def known_elsewhere(stage: Stage, name: str = "alias", begun: bool = False) -> N
 
 
 def test_other_names_of_the_machine_stand_beside_the_plan(stage: Stage) -> None:
-    proposed = offered(stage)
-    assert isinstance(proposed, PlanProposed)
+    proposed = known_as(offered(stage), PlanProposed)
     assert proposed.affects == ()
     known_elsewhere(stage)
-    proposed = offered(stage)
-    assert isinstance(proposed, PlanProposed)
+    proposed = known_as(offered(stage), PlanProposed)
     assert proposed.affects == ("the same machine-id as alias: the same machine, or a copied image",)
 
 
@@ -220,15 +218,13 @@ def test_machine_that_is_acted_on_under_another_name_is_busy_and_its_plan_counts
 def test_plan_that_may_not_be_offered_is_withheld(
     stage: Stage, policy: Policy, more: dict[str, Any], because: str
 ) -> None:
-    withheld = offered(stage, policy, **more)
-    assert isinstance(withheld, PlanWithheld)
+    withheld = known_as(offered(stage, policy, **more), PlanWithheld)
     assert because in withheld.because
 
 
 def test_missing_right_is_found_before_anybody_is_asked(stage: Stage) -> None:
     stage.nodes["n1"].may = False
-    withheld = offered(stage)
-    assert isinstance(withheld, PlanWithheld)
+    withheld = known_as(offered(stage), PlanWithheld)
     assert withheld.lacking == tuple(
         f"zombie ALL=(root) NOPASSWD: {folder}/systemctl {arguments}"
         for arguments in ("disable --now -- ecs.service", "reboot")
@@ -244,8 +240,7 @@ def test_same_plan_within_a_day_goes_to_a_person(stage: Stage) -> None:
 
 def test_protected_unit_that_would_stop_with_it_leaves_nothing_to_approve(stage: Stage) -> None:
     stage.nodes["n1"].consists_of = "a.service ssh.service"
-    withheld = offered(stage)
-    assert isinstance(withheld, PlanWithheld)
+    withheld = known_as(offered(stage), PlanWithheld)
     assert withheld.because.startswith("WouldStopProtected: With ecs.service would stop ssh.service: ")
 
 

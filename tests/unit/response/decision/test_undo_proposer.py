@@ -16,6 +16,7 @@ from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
 from bot.ledger import Pruner, audit
 from bot.ledger.incidents import mark_changed
+from tests.known import known, known_as
 from tests.schedules.stage import POLICY, Stage
 from tests.unit.response.requesting import ANN, BOB, STRANGER, allowed, approve, do, incident, refusals, refused, run
 
@@ -31,16 +32,13 @@ def test_undo_is_a_plan_of_its_own_that_a_second_person_approves(stage: Stage) -
     cured(stage)
     opened = allowed(stage, stage.responder().undo("one", ANN))
     assert (opened.state, opened.undoes, opened.alert.asked_by) == ("proposed", "one", "terminal:ann")
-    assert opened.proposal is not None
-    (step,) = opened.proposal.plan.steps
+    (step,) = known(opened.proposal).plan.steps
     assert step.commands == ("sudo -n systemctl enable -- ecs.service", "sudo -n systemctl start -- ecs.service")
-    assert opened.verdict is not None
-    assert "Not undone: reboot" in opened.verdict.summary
+    assert "Not undone: reboot" in known(opened.verdict).summary
     assert refused(stage, stage.responder().decide(opened.id, ANN)).name == "SelfApproval"
     assert isinstance(do(stage, stage.responder().decide(opened.id, BOB)), Incident)
     done = run(stage, opened.id)
-    assert isinstance(done.ending, Resolved), done.ending
-    assert "as it was before" in done.ending.summary
+    assert "as it was before" in known_as(done.ending, Resolved).summary
     node = stage.nodes["n1"]
     assert (node.enabled, node.active, sum(node.reboots.values())) == (True, True, 1)
 
@@ -216,8 +214,7 @@ def test_what_an_undo_would_stop_is_part_of_what_is_approved(stage: Stage, then:
     cured(stage)
     stage.nodes["n1"].excludes = "b.service"
     opened = do(stage, stage.responder().undo("one", ANN))
-    assert opened.proposal is not None
-    assert opened.proposal.binds["also, step 1"] == "for ecs.service stops b.service"
+    assert known(opened.proposal).binds["also, step 1"] == "for ecs.service stops b.service"
     stage.nodes["n1"].excludes = then
     no = refused(stage, stage.responder().decide(opened.id, BOB))
     assert no.name == name

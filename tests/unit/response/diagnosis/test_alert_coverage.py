@@ -9,15 +9,14 @@ from bot.domain.probe import Snapshot, Unread
 from bot.response.diagnosis.alert_coverage import alerted
 from tests.contract.asked import evaluated
 from tests.independent import kinds
+from tests.known import known
 
 OF = "Of what the alert points at,"
 NOTHING = "What the alert measures was not measured: this may or may not explain it."
 
 
 def snapshot() -> Snapshot:
-    found = evaluated(kinds.gpu_node().case()).snapshot
-    assert found is not None
-    return found
+    return known(evaluated(kinds.gpu_node().case()).snapshot)
 
 
 @pytest.mark.parametrize(

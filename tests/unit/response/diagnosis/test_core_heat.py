@@ -9,6 +9,7 @@ from bot.domain.probe import Snapshot, Unread
 from bot.probes.cpu import CpuReading
 from bot.probes.formats.core_second import CoreSecond
 from bot.response.diagnosis.core_heat import core_heat
+from tests.known import known
 
 
 def second(core: int, span: float = 1.0, **shares: float) -> CoreSecond:
@@ -29,8 +30,7 @@ def sampled(hot: dict[str, float], others: dict[str, float], seconds: int = 5, c
 
 
 def test_core_in_the_kernel_stands_out() -> None:
-    heat = core_heat(sampled({"sys": 100}, {"usr": 27, "sys": 1}))
-    assert heat is not None
+    heat = known(core_heat(sampled({"sys": 100}, {"usr": 27, "sys": 1})))
     assert heat.words == "core 3: 100 % kernel time in 5 of 5 s; the other 7 below 10 %"
 
 
@@ -38,8 +38,7 @@ def test_kind_of_time_is_the_one_that_the_core_is_full_of() -> None:
     soft = core_heat(sampled({"soft": 96, "sys": 4}, {"sys": 2}))
     steal = core_heat(sampled({"steal": 92}, {"sys": 2}))
     assert soft is not None
-    assert steal is not None
-    assert (soft.what, steal.what) == ("soft interrupts", "stolen time")
+    assert (soft.what, known(steal).what) == ("soft interrupts", "stolen time")
 
 
 def test_no_core_stands_out_of_what_is_quiet_busy_for_its_owners_or_the_same_everywhere() -> None:
@@ -57,23 +56,20 @@ def test_one_second_of_five_is_not_enough_and_of_one_it_is() -> None:
 
 
 def test_samples_that_never_came_are_not_read() -> None:
-    heat = core_heat(sampled({"sys": 100}, {"sys": 1}, seconds=3))
-    assert heat is not None
+    heat = known(core_heat(sampled({"sys": 100}, {"sys": 1}, seconds=3)))
     assert heat.percents[0] == (1, 1, 1, None, None)
     assert "16 of 40 samples not read" in heat.words
 
 
 def test_core_that_was_offline_for_a_second_was_not_read_then() -> None:
     whole = tuple(second(core, sys=100 if core == 3 else 1) for core in range(8))
-    heat = core_heat(snapshot(whole, whole, (*whole[:6], whole[7]), whole, whole))
-    assert heat is not None
+    heat = known(core_heat(snapshot(whole, whole, (*whole[:6], whole[7]), whole, whole)))
     assert heat.percents[6] == (1, 1, None, 1, 1)
 
 
 def test_late_samples_keep_their_length_and_are_missed_by_nobody() -> None:
     late = tuple(second(core, span=2.5, sys=100 if core == 3 else 1) for core in range(8))
-    heat = core_heat(snapshot(late, late))
-    assert heat is not None
+    heat = known(core_heat(snapshot(late, late)))
     assert (heat.spans, heat.unread_samples) == ((2.5, 2.5), 0)
 
 

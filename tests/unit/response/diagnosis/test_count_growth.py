@@ -14,6 +14,7 @@ from bot.domain.playbook import ConfiguredCause, Playbook
 from bot.domain.probe import Snapshot
 from bot.probes.host import HostReading
 from bot.response.diagnosis.count_growth import growth_without_storing, store_count_and_growth
+from tests.known import known
 
 AT = datetime(2026, 11, 22, 3, tzinfo=UTC)
 LEAK = "leaked-memory-cgroups"
@@ -75,8 +76,7 @@ async def test_what_was_not_read_is_not_kept() -> None:
 
 async def test_what_was_counted_before_joins_in_as_far_as_this_boot_goes_back() -> None:
     history = Before(tuple(CountSample(AT - at * HOUR, 1_000.0 - 10 * at) for at in range(40, 0, -1)))
-    told = await store_count_and_growth(looks(), "gpu-1", SNAPSHOT, playbook(), LEAK, [history])
-    assert told is not None
+    told = known(await store_count_and_growth(looks(), "gpu-1", SNAPSHOT, playbook(), LEAK, [history]))
     assert (told.counted, told.per_hour, told.grows) == (20, 10, True)
 
 
@@ -97,8 +97,7 @@ async def test_a_past_that_cannot_be_told_changes_nothing() -> None:
 
 async def test_without_keeping_anything_the_same_is_told() -> None:
     ours = [CountSample(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
-    told = growth_without_storing({LEAK: ours}, SNAPSHOT, playbook(), LEAK)
-    assert told is not None
+    told = known(growth_without_storing({LEAK: ours}, SNAPSHOT, playbook(), LEAK))
     assert told == await store_count_and_growth(looks(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK)
     assert told.counted == len(ours) + 1
     assert growth_without_storing({}, SNAPSHOT, playbook(), LEAK) is None
@@ -108,6 +107,5 @@ async def test_without_keeping_anything_the_same_is_told() -> None:
 async def test_of_a_node_that_is_well_only_harm_that_is_near_is_told() -> None:
     ours = [CountSample(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
     assert await store_count_and_growth(looks(*ours), "gpu-1", SNAPSHOT, playbook(harm=50_000), None) is None
-    near = await store_count_and_growth(looks(*ours), "gpu-1", SNAPSHOT, playbook(harm=1_500), None)
-    assert near is not None
+    near = known(await store_count_and_growth(looks(*ours), "gpu-1", SNAPSHOT, playbook(harm=1_500), None))
     assert near.harm_in is not None

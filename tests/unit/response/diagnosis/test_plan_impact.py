@@ -20,6 +20,7 @@ from bot.probes.units import Unit, UnitsReading
 from bot.response.diagnosis.plan_impact import ended_by_reboot, ended_by_stop
 from bot.surfaces.document import ends_body, node_document
 from bot.view.plan_words import PlanWords
+from tests.known import known
 from tests.unit.causes.builders import node
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE
 
@@ -184,8 +185,7 @@ def test_it_is_in_the_document_beside_the_plan_and_not_in_its_digest() -> None:
         {"what": "ray::train_step", "kind": "gpu", "count": 24, "gpus": 8, "running_seconds": 39_600}
     ]
     assert document["ends_unread"] == [{"probe": "units", "reason": "sudo refused"}]
-    assert with_ends.plan is not None
-    assert with_ends.plan.digest == FOUNDING.plan.digest
+    assert known(with_ends.plan).digest == FOUNDING.plan.digest
 
 
 def test_what_ends_is_on_record_with_the_plan_and_older_plans_are_read_without() -> None:

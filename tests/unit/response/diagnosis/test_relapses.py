@@ -39,6 +39,7 @@ from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.relapses import relapse_of, withheld_after_reboot
 from bot.response.incident_record import IncidentRequest, null_log
 from tests.alerts.intake import Stage
+from tests.known import known, known_as
 from tests.record.incidents import (
     APPROVED,
     BEGAN_AT,
@@ -87,8 +88,7 @@ def relapse(day: float, *past: Incident, verdict: Verdict = VERDICT, machine: st
 
 def test_third_time_after_two_remedies_says_how_soon_it_comes_back() -> None:
     first, second = at(0, *CURED), at(9, *CURED)
-    found = relapse(18, first, second)
-    assert found is not None
+    found = known(relapse(18, first, second))
     assert (found.times, found.within, found.cured, found.rebooted) == (3, MONTH, True, True)
     assert 8.9 * DAY < found.apart < 9 * DAY
     assert found.tried == (first.id, second.id)
@@ -117,8 +117,7 @@ def test_time_is_counted_once_the_cause_was_gone_in_between(past: tuple[Incident
 def test_alert_that_its_source_ended_is_a_case_of_its_own() -> None:
     paged = AlertReceived(Alert("pagerduty", "Q1"), NODE, "g1")
     over = at(1, paged, TRIAGED, AlertCleared("pagerduty", "Q1"))
-    found = relapse(4, over)
-    assert found is not None
+    found = known(relapse(4, over))
     assert (found.times, found.apart, found.cured) == (2, 3 * DAY, False)
 
 
@@ -131,8 +130,7 @@ def test_another_machine_of_the_same_name_is_another_node() -> None:
 
 def test_another_remedy_was_not_tried() -> None:
     other = replace(VERDICT, plan=replace(PLAN, steps=PLAN.steps[:1]))
-    found = relapse(18, at(0, *CURED), at(9, *CURED), verdict=other)
-    assert found is not None
+    found = known(relapse(18, at(0, *CURED), at(9, *CURED), verdict=other))
     assert found.tried == ()
 
 
@@ -141,8 +139,7 @@ def test_remedy_that_was_undone_or_of_which_nothing_ran_did_not_fail() -> None:
     undo = replace(at(10, *CURED), undoes=second.id)
     vain = at(12, *CURED[:5], StepFailed(1, "too late", never_ran=True), Escalated("x"))
     braked = at(13, *CURED[:6], Escalated("Not done: reboot."))
-    found = relapse(18, first, second, undo, vain, braked)
-    assert found is not None
+    found = known(relapse(18, first, second, undo, vain, braked))
     assert found.tried == (first.id,)
     rebooted = at(12, *CURED[:7], StepFailed(2, "too late", never_ran=True), Escalated("x"))
     assert withheld_after_reboot(now(18), VERDICT, playbook(MONTH), (rebooted,)) is None
@@ -198,8 +195,7 @@ def test_reboot_counts_however_it_ended_and_under_every_name_of_the_machine() ->
 
 
 def test_what_cannot_be_read_may_have_been_a_reboot() -> None:
-    again = withheld_after_reboot(now(3), VERDICT, playbook(MONTH), (), {"7k3m9x2qpv": "damaged"})
-    assert again is not None
+    again = known(withheld_after_reboot(now(3), VERDICT, playbook(MONTH), (), {"7k3m9x2qpv": "damaged"}))
     assert "incident 7k3m9x2qpv cannot be read" in again.because
     assert withheld_after_reboot(now(3), VERDICT, playbook(None), (), {"7k3m9x2qpv": "damaged"}) is None
 
@@ -256,8 +252,7 @@ async def test_recorder_puts_the_past_on_record_with_the_verdict(intake: Stage) 
     again = fold(await intake.ledger.read(incident.id))
     assert again.triage == incident.triage, "it is read back as it was"
     guarded = await recorded(intake, MONTH, wish=replace(WISH, id="8k3m9x2qpv"))
-    assert isinstance(guarded.withheld, PlanWithheld)
-    assert "in incident second0000" in guarded.withheld.because
+    assert "in incident second0000" in known_as(guarded.withheld, PlanWithheld).because
 
 
 async def test_reboot_is_remembered_however_often_the_node_was_looked_at_since(intake: Stage) -> None:
@@ -290,13 +285,11 @@ async def test_only_what_would_be_offered_is_kept_back(intake: Stage, offered: I
     assert (incident.withheld == offered or incident.ending == offered) == stands
     if not stands:
         assert incident.proposal is None
-        assert incident.withheld is not None
-        assert "in incident first00000" in incident.withheld.because
+        assert "in incident first00000" in known(incident.withheld).because
 
 
 async def test_past_of_more_than_30_days_ago_is_not_told(intake: Stage) -> None:
     await kept(intake, "first00000", *CURED)
     intake.now += 31 * DAY
     incident = await recorded(intake, MONTH)
-    assert incident.triage is not None
-    assert incident.triage.relapse is None
+    assert known(incident.triage).relapse is None

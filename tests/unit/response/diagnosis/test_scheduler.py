@@ -13,6 +13,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.scheduler import CheckScheduler
+from tests.known import known
 from tests.unit.surfaces.verdicts import FOUNDING
 
 PLAYBOOK: Any = type("Health", (), {"name": "node-health"})()  # only its name is asked for
@@ -139,7 +140,6 @@ async def test_fault_of_ours_is_a_verdict_and_frees_the_place(at: Desk) -> None:
     asked = at.ask("alice", "a0")
     await rest()
     at.nodes.gates["a0"].set_exception(ZeroDivisionError("a bug"))
-    verdict = await asked
-    assert verdict is not None
+    verdict = known(await asked)
     assert (verdict.status, at.desk.running, at.log) == (Status.UNKNOWN, 0, ["diagnosis_failed"])
     assert "a bug" in verdict.summary

@@ -26,6 +26,7 @@ from bot.domain.probe import Unread
 from bot.response.decision.preflight import added_side_effects, approval_bindings
 from bot.response.execution.node_access import NodeStatus
 from bot.response.execution.remediation import Remediation
+from tests.known import known, known_as
 from tests.record.incidents import ALERT
 from tests.schedules.parts import KEY
 from tests.schedules.stage import PLAYBOOK, Stage
@@ -65,8 +66,7 @@ def test_step_that_follows_is_not_taken_in_a_boot_that_nobody_approved(stage: St
     after_the_first(stage)
     node.reboot(by_us=False)
     done = to_the_end(stage, "two")
-    assert isinstance(done.steps[1].outcome, StepSkipped)
-    assert "was rebooted" in done.steps[1].outcome.because
+    assert "was rebooted" in known_as(done.steps[1].outcome, StepSkipped).because
     assert not node.enabled
     assert len(wire.lines) == 1
 
@@ -87,8 +87,7 @@ def test_step_that_somebody_undid_is_followed_by_none(stage: Stage) -> None:
     wire, node = proposed(stage, OFF, MASK), stage.nodes["n1"]
     after_the_first(stage)
     node.enabled = node.active = True
-    ending = to_the_end(stage, "two").ending
-    assert isinstance(ending, Escalated)
+    ending = known_as(to_the_end(stage, "two").ending, Escalated)
     assert ending.because == "Disable ecs.service: that is undone again."
     assert len(wire.lines) == 1
 
@@ -196,8 +195,7 @@ def test_what_was_cut_and_would_stop_more_by_now_is_not_sent_again(stage: Stage,
         assert again is not None
     done = incident(stage)
     assert isinstance(done.ending, Escalated)
-    failed = done.steps[0].outcome
-    assert isinstance(failed, StepFailed)
+    failed = known_as(done.steps[0].outcome, StepFailed)
     assert name in failed.because
     assert wire.sent == [DISABLE]
     assert stage.nodes["n1"].enabled
@@ -225,8 +223,7 @@ def test_database_that_came_while_an_approved_reboot_waited_for_its_turn_is_not_
     remediation, _ = ending(stage, PlanImpact((ETCD, POSTGRES)))
     assert do(stage, remediation.advance("two")) is None
     done = incident(stage, "two")
-    assert isinstance(done.ending, Cancelled)
-    assert "StateChanged: what ends: postgres runs here now" in done.ending.because
+    assert "StateChanged: what ends: postgres runs here now" in known_as(done.ending, Cancelled).because
     assert not done.steps
     assert stage.nodes["n1"].boot == 0
 
@@ -257,8 +254,7 @@ def test_what_a_reboot_ends_and_nobody_can_look_for_any_more_holds_it_up_until_t
     proposed(stage, rebooting(stage), ends=PlanImpact((ETCD,)))
     stage.world.now += LATER
     remediation, _ = ending(stage, seen, PlanImpact((ETCD,)))
-    again = do(stage, remediation.advance("two"))
-    assert again is not None
+    again = known(do(stage, remediation.advance("two")))
     assert says in again.because
     assert not incident(stage, "two").steps
     do(stage, remediation.advance("two"))
@@ -279,6 +275,5 @@ def test_database_that_came_after_the_first_step_is_a_persons_to_see_to(stage: S
     stage.world.now += LATER
     remediation, _ = ending(stage, PlanImpact((ETCD, POSTGRES)))
     done = to_the_end(stage, "two", remediation)
-    assert isinstance(done.ending, Escalated)
-    assert "postgres runs here now" in done.ending.because
+    assert "postgres runs here now" in known_as(done.ending, Escalated).because
     assert stage.nodes["n1"].boot == 0

@@ -20,6 +20,7 @@ from bot.response.diagnosis.planning import DrainSettings
 from bot.response.diagnosis.proposal import Proposer
 from bot.view.plan_words import PlanWords
 from tests.directories import Always
+from tests.known import known, known_as
 from tests.nodes.draining import NAME, PLAYBOOK, POLICY, DrainStage, worker
 
 CORDON = f'PATCH /api/v1/nodes/{NAME} {{"spec":{{"unschedulable":true}}}}'
@@ -38,8 +39,7 @@ def undoing(here: DrainStage) -> UndoProposer:
 
 
 async def test_node_takes_no_new_pods_keeps_its_own_and_is_handed_to_a_person(here: DrainStage) -> None:
-    proposal = await here.proposed(worker())
-    assert isinstance(proposal, PlanProposed)
+    proposal = known_as(await here.proposed(worker()), PlanProposed)
     (step,) = proposal.plan.steps
     assert (step.action, dict(step.args), step.commands) == ("cordon", WHERE, (CORDON,))
     assert "cures nothing" in proposal.plan.notes[0]
@@ -57,8 +57,7 @@ async def test_undo_opens_what_it_cordoned_and_only_that(here: DrainStage) -> No
     await here.approved(worker())
     done = await here.run(here.runner())
     undo = await undoing(here).propose(done, Approval("terminal:bob", "the card was replaced"))
-    assert undo.proposal is not None
-    (step,) = undo.proposal.plan.steps
+    (step,) = known(undo.proposal).plan.steps
     assert (step.action, dict(step.args)) == ("uncordon", WHERE)
     assert here.cluster.nodes[NAME].unschedulable, "nothing is done before somebody says yes"
     await here.responder().decide(undo.id, Approval("terminal:ann", "open it"))
@@ -81,8 +80,7 @@ async def test_undo_leaves_what_somebody_else_cordoned_after_the_bot_could_not(h
 
 
 async def test_node_that_somebody_else_cordoned_is_not_offered(here: DrainStage) -> None:
-    withheld = await here.proposed(worker(), cordoned=True)
-    assert isinstance(withheld, PlanWithheld)
+    withheld = known_as(await here.proposed(worker(), cordoned=True), PlanWithheld)
     assert withheld.because.endswith("is cordoned already: nothing is left to do.")
 
 
@@ -104,12 +102,10 @@ async def test_node_that_the_bot_keeps_cordoned_is_told_as_that(here: DrainStage
     await here.approved(worker())
     await here.run()
     proposer = Proposer(POLICY, here.reach(), here.ledger, Always(here.node))
-    again = await proposer.event(here.verdict(), PLAYBOOK)
-    assert isinstance(again, Escalated)
+    again = known_as(await proposer.event(here.verdict(), PLAYBOOK), Escalated)
     assert again.try_next == "It keeps work away and cures nothing: a person has to see to the node."
     here.since["began"] += timedelta(hours=25)
-    later = await proposer.event(here.verdict(), PLAYBOOK)
-    assert isinstance(later, PlanWithheld)
+    later = known_as(await proposer.event(here.verdict(), PLAYBOOK), PlanWithheld)
     assert later.because.endswith("cordoned already: nothing is left to do. Incident one did the same before.")
 
 
@@ -118,8 +114,7 @@ async def test_node_that_somebody_opens_while_it_is_watched_is_told(here: DrainS
     await here.run(until=lambda incident: bool(incident.samples))
     here.cluster.nodes[NAME].unschedulable = False
     done = await here.run()
-    assert isinstance(done.ending, Escalated)
-    assert f"{NAME} was uncordoned" in done.ending.because
+    assert f"{NAME} was uncordoned" in known_as(done.ending, Escalated).because
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from bot.response.incident_record import as_evidence
 from bot.surfaces.pagerduty_note import unfixed_alert
 from bot.view.context import ViewContext
 from bot.view.view import incident_view
+from tests.known import known, known_as
 from tests.nodes.cluster_server import ClusterServer
 from tests.nodes.draining import LABELS, NAME, STEPS, DrainStage, daemon, mirror, worker
 
@@ -93,8 +94,7 @@ async def test_budget_that_says_not_now_is_asked_again_until_it_lets_go(here: Dr
     await here.approved(worker(budgets=(Budget("ray", refuses=3),)))
     waits: list[str] = []
     while not here.machine.rebooted:
-        again = await here.program.advance("one")
-        assert again is not None
+        again = known(await here.program.advance("one"))
         assert again.after <= SILENT, "or another runner takes it for dead"
         waits.append(again.because)
         here.since["began"] += again.after
@@ -111,8 +111,7 @@ async def test_pod_that_does_not_go_by_the_deadline_is_handed_to_a_person(
     await here.approved(worker(budgets=budgets), worker("worker-1"))
     done = await here.run()
     assert isinstance(done.ending, Escalated)
-    failed = done.steps[0].outcome
-    assert isinstance(failed, StepFailed)
+    failed = known_as(done.steps[0].outcome, StepFailed)
     assert "ray/worker-0: " in failed.because
     assert failed.because.endswith(f"{NAME} stays cordoned: kubectl uncordon {NAME}")
     assert "Not done: reboot, uncordon." in done.ending.try_next
@@ -137,8 +136,7 @@ async def test_pod_that_comes_back_keeps_the_node_from_its_reboot(here: DrainSta
 
 
 async def test_node_that_was_cordoned_before_is_left_cordoned(here: DrainStage) -> None:
-    proposal = await here.proposed(worker(), cordoned=True)
-    assert isinstance(proposal, PlanProposed)
+    proposal = known_as(await here.proposed(worker(), cordoned=True), PlanProposed)
     assert proposal.affects[0] == f"{NAME} is cordoned already: it is left so afterwards"
     await here.approve()
     done = await here.run()
@@ -159,8 +157,7 @@ async def test_runner_that_dies_in_the_drain_is_followed_by_another_that_knows_w
     await here.approved(worker(budgets=(Budget("ray", refuses=5),)))
     await here.run(here.runner(), until=lambda _: len(here.calls("POST")) >= 2)
     second = here.runner()  # the first is never heard of again
-    again = await second.advance("one")
-    assert again is not None
+    again = known(await second.advance("one"))
     assert "is working on it" in again.because
     done = await here.run(second)
     assert isinstance(done.ending, Resolved), done.ending
@@ -199,8 +196,7 @@ async def test_api_that_goes_away_in_the_middle_is_waited_for(here: DrainStage, 
     await here.run(until=lambda _: len(here.calls("POST")) == 1)
     await away(here.server, how, True)
     for _ in range(4):
-        again = await here.program.advance("one")
-        assert again is not None
+        again = known(await here.program.advance("one"))
         assert "The API of cluster prod" in again.because
         here.since["began"] += again.after
     await away(here.server, how, False)
@@ -214,12 +210,10 @@ async def test_api_that_stays_away_becomes_a_question(here: DrainStage) -> None:
     await here.run(until=lambda _: len(here.calls("POST")) == 1)
     await here.server.stop()
     parked = await here.run(until=lambda one: one.question is not None)
-    assert parked.question is not None
-    assert f"It is not known whether “Drain {NAME}” took effect" in parked.question.question
+    assert f"It is not known whether “Drain {NAME}” took effect" in known(parked.question).question
     assert here.machine.rebooted == []
     given_up = await here.run()  # nobody answers
-    assert isinstance(given_up.ending, Escalated)
-    assert f"“Drain {NAME}” took effect, and nothing has taken it back" in given_up.ending.try_next
+    assert f"“Drain {NAME}” took effect, and nothing has taken it back" in known_as(given_up.ending, Escalated).try_next
 
 
 async def away(server: ClusterServer, how: str, is_away: bool) -> None:
@@ -309,8 +303,7 @@ async def test_plan_without_a_reboot_is_cured_only_where_its_cluster_finds_the_n
 ) -> None:
     here.cluster.nodes[NAME].ready = lambda: ready
     here.remedy = (Step("disable_unit", {"unit": "ecs.service"}),)
-    proposal = await here.proposed(worker(), cordoned=True)
-    assert isinstance(proposal, PlanProposed)
+    proposal = known_as(await here.proposed(worker(), cordoned=True), PlanProposed)
     assert [step.action for step in proposal.plan.steps] == ["disable_unit"]
     await here.approve()
     done = await here.run()
@@ -354,8 +347,7 @@ async def waits(here: DrainStage, rounds: int) -> list[str]:
     """What so many further rounds say that they wait for."""
     told = []
     for _ in range(rounds):
-        again = await here.program.advance("one")
-        assert again is not None
+        again = known(await here.program.advance("one"))
         assert again.after <= SILENT, "or another runner takes it for dead"
         told.append(again.because)
         here.since["began"] += again.after
@@ -382,8 +374,7 @@ async def test_drain_that_is_held_past_its_deadline_leaves_the_node_cordoned_and
     changes = here.calls("P")
     done = await here.run()
     assert isinstance(done.ending, Escalated)
-    failed = done.steps[0].outcome
-    assert isinstance(failed, StepFailed)
+    failed = known_as(done.steps[0].outcome, StepFailed)
     assert SAID in failed.because
     assert failed.because.endswith(f"{NAME} stays cordoned: kubectl uncordon {NAME}")
     assert "Not done: reboot, uncordon." in done.ending.try_next
@@ -404,8 +395,7 @@ async def test_drain_lasts_no_longer_where_other_programs_go_on_with_it(here: Dr
     step = done.steps[0]
     assert isinstance(step.outcome, StepFailed)
     assert step.attempt > 1
-    assert step.ended_at is not None
-    assert step.ended_at - started < timedelta(minutes=5), "it was approved for four"
+    assert known(step.ended_at) - started < timedelta(minutes=5), "it was approved for four"
 
 
 async def test_what_holds_up_a_plan_is_said_in_every_state_and_what_takes_its_time_holds_nothing_up(
@@ -414,8 +404,7 @@ async def test_what_holds_up_a_plan_is_said_in_every_state_and_what_takes_its_ti
     await here.approved()
     told = set[str]()
     while not (incident := await here.told()).cure_has_held:
-        again = await here.program.advance("one")
-        assert again is not None
+        again = known(await here.program.advance("one"))
         told |= {again.because} if incident.step_under_way or incident.validation else set()
         here.since["began"] += again.after
     assert told == {""}, "it reboots, and is watched"
@@ -485,8 +474,7 @@ async def test_brake_that_is_never_released_leaves_the_node_cordoned_and_says_so
     assert done.ending.try_next == f"Not done: uncordon. {NAME} stays cordoned: kubectl uncordon {NAME}"
     assert here.now - (await here.told()).opened_at < timedelta(minutes=30)
     raised, (reply,) = unfixed_alert(done), replies(done)
-    assert raised is not None
-    told = raised.summary, str(reply.message.text), incident_view(done, ViewContext()).short
+    told = known(raised).summary, str(reply.message.text), incident_view(done, ViewContext()).short
     assert all("cured, but not given back" in words for words in told), told
 
 
@@ -496,8 +484,7 @@ BARE = DemoPod("default", "debug", NAME)
 
 
 async def test_pod_that_nothing_would_start_again_refuses_the_drain(here: DrainStage) -> None:
-    withheld = await here.proposed(worker(), replace(BARE))
-    assert isinstance(withheld, PlanWithheld)
+    withheld = known_as(await here.proposed(worker(), replace(BARE)), PlanWithheld)
     assert withheld.because.startswith("CannotDrain: No controller would start these pods")
     assert "default/debug" in withheld.because
 
@@ -510,16 +497,14 @@ async def test_pod_that_nothing_would_start_again_refuses_the_drain_after_the_pr
     here.cluster.pods.pop()
     await here.approve()
     here.cluster.pods.append(replace(BARE))
-    again = await here.runner().advance("one")
-    assert again is not None
+    again = known(await here.runner().advance("one"))
     assert again.because.startswith("CannotDrain: ")
     assert here.cluster.patched == []
 
 
 async def test_bare_pods_go_too_where_that_is_configured_and_stands_in_the_plan(here: DrainStage) -> None:
     here.draining = replace(here.draining, bare_pods=True)
-    proposal = await here.proposed(replace(BARE))
-    assert isinstance(proposal, PlanProposed)
+    proposal = known_as(await here.proposed(replace(BARE)), PlanProposed)
     assert "also what no controller starts again" in proposal.plan.steps[0].commands[1]
     assert proposal.affects == ("default/debug: no controller would start it again",)
     await here.approve()
@@ -529,8 +514,7 @@ async def test_bare_pods_go_too_where_that_is_configured_and_stands_in_the_plan(
 
 async def test_label_that_names_another_machine_drains_nobody(here: DrainStage) -> None:
     here.cluster.nodes[NAME].boot_id = lambda: "99999999-0000-4000-8000-000000000007"
-    withheld = await here.proposed(worker())
-    assert isinstance(withheld, PlanWithheld)
+    withheld = known_as(await here.proposed(worker()), PlanWithheld)
     assert "kubernetes_node names another machine" in withheld.because
 
 
@@ -543,8 +527,7 @@ async def test_missing_right_is_found_at_the_click(here: DrainStage) -> None:
 
 async def test_missing_right_is_found_before_anybody_is_asked(here: DrainStage) -> None:
     here.cluster.rights -= {("create", "pods/eviction"), ("patch", "nodes")}
-    withheld = await here.proposed(worker())
-    assert isinstance(withheld, PlanWithheld)
+    withheld = known_as(await here.proposed(worker()), PlanWithheld)
     assert withheld.lacking == (
         'ClusterRole: - {apiGroups: [""], resources: ["nodes"], verbs: ["patch"]}',
         'ClusterRole: - {apiGroups: [""], resources: ["pods/eviction"], verbs: ["create"]}',
@@ -555,8 +538,7 @@ async def test_right_that_is_taken_away_in_the_middle_fails_the_step_at_once(her
     await here.approved(worker())
     here.cluster.rights -= {("patch", "nodes")}
     done = await here.run()
-    failed = done.steps[0].outcome
-    assert isinstance(failed, StepFailed)
+    failed = known_as(done.steps[0].outcome, StepFailed)
     assert 'cannot patch resource "nodes"' in failed.because
     assert here.cluster.evicted == [], "nothing is moved while new pods may come"
 
@@ -564,15 +546,13 @@ async def test_right_that_is_taken_away_in_the_middle_fails_the_step_at_once(her
 async def test_node_whose_drain_failed_at_a_call_is_told_to_stay_cordoned(here: DrainStage) -> None:
     await here.approved(worker(budgets=(Budget("ray", refuses=None),)))
     begun = await here.run(until=lambda _: bool(here.calls("POST")))
-    assert begun.proposal is not None
-    drain = begun.proposal.plan.steps[0]
+    drain = known(begun.proposal).plan.steps[0]
     facts = (await here.reach().look(here.node, (drain,))).facts[0]
     seen = (as_evidence(ACTIONS["drain"], drain, facts),)
     failed = StepFailed(1, "its command failed: POST …: 401 Unauthorized", seen)
     await here.ledger.append("one", begun.seq, failed, BOT)
     done = await here.run()
-    assert isinstance(done.ending, Escalated)
-    assert f"{NAME} stays cordoned: kubectl uncordon {NAME}" in done.ending.try_next
+    assert f"{NAME} stays cordoned: kubectl uncordon {NAME}" in known_as(done.ending, Escalated).try_next
 
 
 async def test_cluster_that_is_not_known_any_more_is_refused_by_name_and_never_guessed(here: DrainStage) -> None:
@@ -584,8 +564,7 @@ async def test_cluster_that_is_not_known_any_more_is_refused_by_name_and_never_g
 
 async def test_cluster_that_is_not_known_is_asked_for_nothing(here: DrainStage) -> None:
     here.node = Node("n1", "10.0.0.7", 22, labels={**LABELS, "kubernetes_context": "staging"})
-    withheld = await here.proposed(worker())
-    assert isinstance(withheld, PlanWithheld)
+    withheld = known_as(await here.proposed(worker()), PlanWithheld)
     assert withheld.because.startswith("UnknownCluster: ")
     assert "no context 'staging'; it has prod" in withheld.because
     assert here.server.calls == []
@@ -595,8 +574,7 @@ async def test_cluster_that_is_not_known_is_asked_for_nothing(here: DrainStage) 
 async def test_label_that_can_be_no_nodes_name_is_no_part_of_a_plan(here: DrainStage, name: str) -> None:
     """Labels of an inventory may come from tags, which many may write."""
     here.node = replace(here.node, labels={"kubernetes_node": name})
-    plan = here.verdict().plan
-    assert plan is not None
+    plan = known(here.verdict().plan)
     assert [step.action for step in plan.steps] == ["reboot"]
     assert plan.notes[0].startswith(f"{name} is not drained: that cannot be a node's name in Kubernetes.")
 
@@ -613,12 +591,10 @@ async def test_without_a_cluster_the_plan_has_no_drain_and_says_so(
     here: DrainStage, draining: DrainSettings, says: str
 ) -> None:
     here.draining = draining
-    plan = here.verdict().plan
-    assert plan is not None
+    plan = known(here.verdict().plan)
     assert [step.action for step in plan.steps] == ["reboot"]
     assert plan.notes[:-2] == (f"{NAME} is not drained: {says}. Its pods are cut off by the reboot.",)
     assert plan.notes[-2].startswith("Not read before the reboot: ")
     here.node = replace(here.node, labels={})
-    bare = here.verdict().plan
-    assert bare is not None
+    bare = known(here.verdict().plan)
     assert (bare.notes, bare.digest) == (plan.notes[-2:], plan.digest)

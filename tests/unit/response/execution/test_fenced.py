@@ -20,6 +20,7 @@ from bot.domain.node import Node
 from bot.response.execution.node_access import NodeAccess, RefusedByFence
 from bot.surfaces.incidents import entry_line
 from bot.view.plan_words import PlanWords
+from tests.known import known, known_as
 from tests.nodes.at_rest import nothing_at_work
 from tests.schedules.parts import KEY, CountingNode, Wire
 from tests.schedules.stage import Stage
@@ -94,8 +95,7 @@ def test_reboot_of_somebody_else_just_before_ours_is_not_told_as_ours(stage: Sta
     assert isinstance(done.ending, Resolved)
     said = "the node was booted otherwise, and the bot's own command was not run"
     assert done.ending.summary.endswith(f"({said}).")
-    view = PlanWords(ACTIONS).of_incident(done)
-    assert view is not None
+    view = known(PlanWords(ACTIONS).of_incident(done))
     assert view.steps[1].sentence == f"Step 2, reboot: not needed: {said}."
     assert view.steps[1].done == "node rebooted (it was so already)"
     assert f"step 2: {said}" in "\n".join(map(entry_line, stage.ledger.read.now("one")))
@@ -188,8 +188,7 @@ def test_second_connection_that_lands_on_another_machine_runs_nothing(stage: Sta
     assert (stranger.enabled, stranger.active, stranger.asked) == (True, True, 0)
     assert stage.nodes["n1"].enabled, "nor anywhere else"
     if other == "a copy":  # only its boot tells
-        assert isinstance(done.ending, Escalated)
-        assert "booted since" in done.ending.because
+        assert "booted since" in known_as(done.ending, Escalated).because
     else:
         assert done.state == "unknown"
         assert isinstance(stage.ledger.read.now("one")[-1].event, QuestionAsked)
@@ -201,8 +200,7 @@ def test_node_that_was_booted_between_look_and_command_is_not_touched(stage: Sta
     approve(stage)
     done = advanced(stage)
     assert stage.nodes["n1"].enabled
-    assert isinstance(done.steps[0].outcome, StepFailed)
-    assert "was booted since" in done.steps[0].outcome.because
+    assert "was booted since" in known_as(done.steps[0].outcome, StepFailed).because
 
 
 def test_command_that_came_too_late_is_sent_anew_after_another_look(stage: Stage) -> None:

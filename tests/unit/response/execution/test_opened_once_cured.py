@@ -21,6 +21,7 @@ from bot.probes.gpu import Gpu, GpuReading
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
 from bot.response.diagnosis.planning import with_plan
+from tests.known import known_as
 from tests.nodes import draining
 from tests.nodes.draining import NAME, DrainStage, Machine, daemon, worker
 from tests.unit.causes import builders as b
@@ -123,8 +124,7 @@ async def test_node_that_was_cordoned_before_is_nobodys_to_open_where_the_cure_f
     await here.approved(worker(), cordoned=True)
     here.cured = False
     done = await here.run()
-    assert isinstance(done.ending, Escalated)
-    assert "kubectl uncordon" not in done.ending.try_next, "whoever cordoned it knows why"
+    assert "kubectl uncordon" not in known_as(done.ending, Escalated).try_next, "whoever cordoned it knows why"
     assert here.cluster.patched == []
 
 
@@ -156,8 +156,7 @@ async def test_incident_that_is_given_up_says_that_the_node_stays_cordoned(here:
     here.machine.machine_id = "f" * 32
     await here.run(until=lambda incident: incident.question is not None)
     ended = await here.responder().answer("one", GIVE_UP, Approval("terminal:ann", "replaced"))
-    assert isinstance(ended.ending, Escalated)
-    assert ended.ending.try_next.endswith(STAYS)
+    assert known_as(ended.ending, Escalated).try_next.endswith(STAYS)
 
 
 async def test_alerts_that_join_while_the_node_is_watched_delay_no_look(here: DrainStage) -> None:

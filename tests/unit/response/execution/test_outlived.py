@@ -34,6 +34,7 @@ from bot.view.context import NOTHING
 from bot.view.plan_words import PlanWords
 from bot.view.view import group_view
 from tests.directories import Nowhere
+from tests.known import known, known_as
 from tests.schedules.stage import HEALTHY, POLICY, Stage
 from tests.schedules.whole_look import WholeLook
 from tests.unit.response.requesting import (
@@ -132,8 +133,7 @@ def test_plan_whose_cause_is_accepted_after_the_yes_does_not_begin(stage: Stage)
     mute(stage, selector="n2")
     mute(stage)
     done = run(stage)
-    assert isinstance(done.ending, Cancelled)
-    assert "leaked-memory-cgroups is muted on n*" in done.ending.because
+    assert "leaked-memory-cgroups is muted on n*" in known_as(done.ending, Cancelled).because
     assert stage.nodes["n1"].enabled
 
 
@@ -157,8 +157,7 @@ def test_plan_whose_cause_comes_into_doubt_after_the_yes_waits_and_begins_once_i
 
     stage.recorder.store = stage.ledger = Ledger(stage.ledger.database, lambda: stage.world.now, doubters=[doubts])
     approve(stage)
-    waits = do(stage, stage.remediation().advance("one"))
-    assert waits is not None
+    waits = known(do(stage, stage.remediation().advance("one")))
     assert waits.because == "CauseInDoubt: leaked-memory-cgroups was wrong."
     assert stage.nodes["n1"].enabled
     doubted[0] = False
@@ -189,8 +188,7 @@ def test_plan_whose_cause_is_doubted_or_accepted_while_the_node_is_read_for_the_
                     mute(stage)
                 else:
                     doubted.append("It was wrong.")
-                assert incident.proposal is not None
-                steps = incident.proposal.plan.steps
+                steps = known(incident.proposal).plan.steps
                 yield replace(result, seen=await reach.look(node, steps[:1], steps))
 
     preflight = Preflight(reach, stage, Looks(reach, stage.diagnose))
@@ -260,8 +258,7 @@ def test_plan_of_a_node_that_another_incident_has_cured_since_the_yes_does_not_b
     assert incident(stage).state == "approved"
     done = run(stage)
     assert sum(stage.nodes["n1"].reboots.values()) == 0
-    assert isinstance(done.ending, Cancelled)
-    assert f"Incident two has cured {name} " in done.ending.because
+    assert f"Incident two has cured {name} " in known_as(done.ending, Cancelled).because
 
 
 @pytest.mark.parametrize("well", [True, False])
@@ -348,8 +345,7 @@ def test_as_many_have_to_agree_to_taking_back_as_to_anything(stage: Stage) -> No
     resolved(stage)
     stage.policy = replace(POLICY, approvals=2)
     opened = allowed(stage, stage.responder().undo("one", ASKER))
-    assert opened.proposal is not None
-    assert opened.proposal.approvals_needed == 2
+    assert known(opened.proposal).approvals_needed == 2
     assert do(stage, stage.responder().decide(opened.id, ANN)).state == "proposed"
     assert do(stage, stage.responder().decide(opened.id, BOB)).state == "approved"
 
@@ -370,8 +366,7 @@ def test_unit_that_is_a_protected_one_by_another_name_is_not_stopped(stage: Stag
     approve(stage)
     done = run(stage)
     assert node.enabled, "it was stopped"
-    assert isinstance(done.ending, Cancelled)
-    assert "docker.service" in done.ending.because
+    assert "docker.service" in known_as(done.ending, Cancelled).because
 
 
 # --- two programs, two inventories

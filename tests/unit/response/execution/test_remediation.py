@@ -25,6 +25,7 @@ from bot.response.incident_record import facts_before
 from bot.view.context import NOTHING
 from bot.view.view import incident_view
 from bot.view.words import plain
+from tests.known import known, known_as
 from tests.schedules.parts import CountingNode, Wire
 from tests.schedules.stage import HEALTHY, POLICY, Stage
 from tests.unit.response.requesting import approve, do, incident, kinds, pull, run
@@ -87,8 +88,7 @@ def test_reboot_that_does_not_show_is_handed_over_and_sent_once(stage: Stage, en
     stage.nodes["n1"].ending = ending
     done = run(stage)
     assert isinstance(done.steps[-1].outcome, StepFailed)
-    assert isinstance(done.ending, Escalated)
-    assert done.ending.try_next
+    assert known_as(done.ending, Escalated).try_next
     assert stage.nodes["n1"].asked == 1
 
 
@@ -285,8 +285,7 @@ def leaked(stage: Stage, first: int | None, later: int | None = None) -> Snapsho
 def test_somebody_elses_reboot_before_anything_is_done_calls_it_off(stage: Stage) -> None:
     stage.nodes["n1"].boot = 1
     done = run(stage)
-    assert isinstance(done.ending, Cancelled)
-    assert done.ending.differences[0].startswith("boot_id: ")
+    assert known_as(done.ending, Cancelled).differences[0].startswith("boot_id: ")
 
 
 def test_somebody_elses_reboot_between_the_steps_takes_the_place_of_ours(stage: Stage) -> None:
@@ -319,15 +318,13 @@ def test_braked_it_waits_and_expires_where_nobody_releases_it(stage: Stage) -> N
 
 def test_plan_that_nobody_decided_on_gives_no_reason_that_would_outlive_the_decision(stage: Stage) -> None:
     stage.propose("two", "n1")
-    again = do(stage, stage.remediation().advance("two"))
-    assert again is not None
+    again = known(do(stage, stage.remediation().advance("two")))
     assert (again.after > timedelta(0), again.because) == (True, "")
 
 
 def test_what_was_before_stands_on_record_for_undoing_it(stage: Stage) -> None:
     done = run(stage)
-    assert done.proposal is not None
-    step = done.proposal.plan.steps[0]
+    step = known(done.proposal).plan.steps[0]
     action = stage.remediation().stepping.reach.actions[step.action]
     (back,) = action.inverse(step.args, facts_before(done.steps[0], {}))
     assert back.commands == ("sudo -n systemctl enable -- ecs.service", "sudo -n systemctl start -- ecs.service")
@@ -340,8 +337,7 @@ def test_cure_ends_what_was_proposed_for_the_node_before_and_leaves_what_came_la
     stage.propose("elsewhere", "n2")
     assert run(stage).state == "resolved"
     beside = incident(stage, "card")
-    assert isinstance(beside.ending, Cancelled)
-    assert "Incident one has cured n1 since this was read" in beside.ending.because
+    assert "Incident one has cured n1 since this was read" in known_as(beside.ending, Cancelled).because
     assert incident(stage, "elsewhere").state == "proposed"
 
 
@@ -361,6 +357,5 @@ def test_watch_that_a_terminal_shortens_is_that_of_its_own_incident_and_never_of
     stage.recorder.store = stage.ledger = ledger
     made = stage.remediation
     stage.remediation = lambda: replace(made(), validation=timedelta(seconds=1))  # type: ignore[method-assign]
-    watch = anew(stage, wave).validation
-    assert watch is not None
+    watch = known(anew(stage, wave).validation)
     assert watch.window == timedelta(seconds=watched)

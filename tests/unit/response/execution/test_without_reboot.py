@@ -17,6 +17,7 @@ from bot.probes.agents import Agent, AgentsReading
 from bot.probes.host import HostReading
 from bot.response.diagnosis.planning import with_plan
 from bot.response.proven_cures import proven_on
+from tests.known import known
 from tests.record.incidents import BEGAN_AT, BOOT, NODE, VERDICT
 
 HOST = HostReading("5.4.0", BOOT, timedelta(days=9))
@@ -47,12 +48,10 @@ def test_it_takes_the_reboots_place_and_no_other(remedy: tuple[str, ...], steps:
 
 
 def test_what_it_costs_and_does_not_do_stands_beside_the_plan() -> None:
-    plan = with_plan(SICK, library(()).get("zombie-cgroups-no-reboot"), ACTIONS).plan
-    assert plan is not None
+    plan = known(with_plan(SICK, library(()).get("zombie-cgroups-no-reboot"), ACTIONS).plan)
     assert plan.steps[-1].commands == ("sudo -n sysctl -w vm.drop_caches=3",)
     assert "frees dying cgroups for now, often not all, and stops no leak" in plan.notes[0]
-    rebooting = with_plan(SICK, library(()).get("zombie-cgroups"), ACTIONS).plan
-    assert rebooting is not None
+    rebooting = known(with_plan(SICK, library(()).get("zombie-cgroups"), ACTIONS).plan)
     assert [note.partition(":")[0] for note in rebooting.notes] == [
         "Not read before the reboot",
         "Whether anything here needs ecs.service is not known.",
@@ -63,10 +62,8 @@ def test_what_it_costs_and_does_not_do_stands_beside_the_plan() -> None:
 def test_what_losing_a_unit_costs_stands_beside_the_plan_as_far_as_it_was_read() -> None:
     def said(used: bool | None, because: str = "") -> str:
         agents = AgentsReading((Agent("ecs", "ecs.service", used=used, because=because),))
-        assert SICK.snapshot is not None
-        read = replace(SICK.snapshot, readings={"host": HOST, "agents": agents})
-        plan = with_plan(replace(SICK, snapshot=read), library(()).get("zombie-cgroups"), ACTIONS).plan
-        assert plan is not None
+        read = replace(known(SICK.snapshot), readings={"host": HOST, "agents": agents})
+        plan = known(with_plan(replace(SICK, snapshot=read), library(()).get("zombie-cgroups"), ACTIONS).plan)
         return plan.notes[-2]
 
     assert said(False, "kubelet.service runs this node's work") == (

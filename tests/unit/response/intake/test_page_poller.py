@@ -21,6 +21,7 @@ from bot.ledger.leases import Leases
 from bot.response.intake.page_poller import PagePoller
 from bot.sources.pagerduty import SOURCE, alarm_of_page
 from tests.alerts.pagerduty import PagerDuty, account, client
+from tests.known import known
 from tests.slack.workspace import SteppedClock
 
 HOUR = timedelta(hours=1)
@@ -99,8 +100,7 @@ async def test_alert_that_is_added_later_is_told_as_new(bench: Bench) -> None:
     bench.pagerduty.account.add_alert(page, "another node", {"host": "node-2"})
     assert await bench.watch.poll_pages() == 1
     (added,) = bench.taken()
-    assert added.alarm is not None
-    assert added.alarm.occurred_at == page.created_at, "its alerts say when they began"
+    assert known(added.alarm).occurred_at == page.created_at, "its alerts say when they began"
     assert await bench.watch.poll_pages() == 0
 
 
@@ -214,8 +214,7 @@ async def test_person_who_raised_a_page_is_read_where_no_webhook_told_of_it(benc
     await bench.watch.poll_pages(bench.clock() - HOUR)
     raised = {one.alarm.case: one.alarm.raised_by for one in bench.taken() if one.alarm is not None}
     assert raised[by_machine.id] is None
-    person = raised[by_hand.id]
-    assert person is not None
+    person = known(raised[by_hand.id])
     assert person.id == bench.pagerduty.account.person.id
 
 
@@ -232,6 +231,5 @@ async def test_whoever_reopened_a_page_of_which_no_webhook_told_is_somebody_unkn
 
 @pytest.mark.parametrize("entry", [None, {"type": "trigger_log_entry_reference", "id": "R1"}, {"agent": None}])
 def test_page_that_does_not_say_who_raised_it_counts_as_raised_by_somebody(entry: object) -> None:
-    alarm = alarm_of_page({"id": "Q1", "first_trigger_log_entry": entry}, AlertStatus.FIRED, None)
-    assert alarm is not None
+    alarm = known(alarm_of_page({"id": "Q1", "first_trigger_log_entry": entry}, AlertStatus.FIRED, None))
     assert alarm.raised_by == Reporter("")
