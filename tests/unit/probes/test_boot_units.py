@@ -9,6 +9,7 @@ import pytest
 
 from bot.domain.probe import Unread
 from bot.probes.boot_units import PROBE, BootUnitsReading
+from tests.known import known_as
 from tests.readings.node_tools import Way, every_shell
 from tests.readings.recorded import once
 
@@ -55,9 +56,7 @@ def ask(root: Path, shell: Way, within: Path | None = None) -> subprocess.Comple
 def read(root: Path, shell: Way) -> BootUnitsReading:
     done = ask(root, shell)
     assert (done.returncode, done.stderr) == (0, "")
-    reading = PROBE.read(once("files", done.stdout))
-    assert isinstance(reading, BootUnitsReading), reading
-    return reading
+    return known_as(PROBE.read(once("files", done.stdout)), BootUnitsReading)
 
 
 @every_shell

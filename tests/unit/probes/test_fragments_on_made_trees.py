@@ -10,6 +10,7 @@ from bot.domain.command import Command, Outputs
 from bot.probes import interrupts, throttling
 from bot.probes.interrupts import InterruptsReading
 from bot.probes.throttling import ThrottlingReading
+from tests.known import known_as
 from tests.readings.recorded import run
 
 pytestmark = pytest.mark.skipif(shutil.which("awk") is None, reason="awk is not installed")
@@ -55,9 +56,7 @@ def read_throttling(root: Path, change: str = "") -> ThrottlingReading:
         if look == 0 and change:
             stat = root / change / "cpu.stat"
             stat.write_text(stat.read_text().replace(" 100\n", " 150\n").replace(" 40\n", " 90\n"))
-    reading = throttling.PROBE.read(Outputs(*runs))
-    assert isinstance(reading, ThrottlingReading), reading
-    return reading
+    return known_as(throttling.PROBE.read(Outputs(*runs)), ThrottlingReading)
 
 
 def test_pods_containers_and_services_of_cgroup_v2_are_found(cgroups: Path) -> None:

@@ -8,6 +8,7 @@ from bot.domain.command import Outputs
 from bot.probes.formats.gpu_events import XidKind, bus_id, xid
 from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.gpu import PROBE, parse
+from tests.known import known
 from tests.readings.recorded import run
 
 # nvidia-smi -q of driver 550, shortened; before 535 they are `Clocks Throttle Reasons` and `Power Limit`.
@@ -74,6 +75,5 @@ def test_addresses_are_one_whoever_wrote_them() -> None:
 
 def test_one_that_fell_off_without_an_xid_is_told_by_its_code() -> None:
     gone = "NVRM: The NVIDIA GPU 0000:b3:00.0 (PCI ID: 10de:20b0) installed in this system has fallen off the bus"
-    told = xid(KernelEvent("gpu-error", gone))
-    assert told is not None
+    told = known(xid(KernelEvent("gpu-error", gone)))
     assert (told.code, told.meaning.kind) == (79, XidKind.FAULT)

@@ -7,6 +7,7 @@ import pytest
 from bot.domain.command import Completed, Outputs
 from bot.probes.storage import PROBE, StorageReading
 from tests.independent.answers import files
+from tests.known import known_as
 from tests.readings.node_tools import Way, every_shell
 from tests.unit.probes.test_unfinished import printed_by, write
 
@@ -25,9 +26,7 @@ def read(arrays: str | None) -> StorageReading:
     rows = files({"/proc/diskstats": "\n".join(f"9 0 {name} {'0 ' * 11}" for name in DISKS)})
     runs = [Completed("storage", "disks", look, rows) for look in (0, 1)]
     runs += [] if arrays is None else [Completed("storage", "arrays", 0, arrays)]
-    reading = PROBE.read(Outputs(*runs))
-    assert isinstance(reading, StorageReading), reading
-    return reading
+    return known_as(PROBE.read(Outputs(*runs)), StorageReading)
 
 
 @every_shell

@@ -13,6 +13,7 @@ from bot.domain.root_command import root_ways
 from bot.probes.formats.systemctl import failed_units, shown_units
 from bot.probes.formats.systemd_span import systemd_span
 from bot.probes.units import PROBE, UnitsReading, parse
+from tests.known import known
 from tests.readings.node_tools import printed
 from tests.readings.recorded import CAPTURES, run
 
@@ -36,8 +37,7 @@ def read(
 def test_unit_that_was_disabled_by_hand_is_known_by_its_journal() -> None:
     line = "[ {at:>12}] lab-1 systemd[1]: ecs.service: Scheduled restart job, restart counter is at {n}."
     journal = "\n".join(line.format(at=f"{90 + n}.000000", n=n) for n in range(1, 31))
-    ecs = read(shown(), journal=f"{journal}\n-- read --").get("ecs.service")
-    assert ecs is not None
+    ecs = known(read(shown(), journal=f"{journal}\n-- read --").get("ecs.service"))
     assert (ecs.active, ecs.restarts, ecs.restarts_logged) == ("inactive", None, 30)
     assert ecs.restarts_logged_over == timedelta(seconds=29)
     assert ecs.source == (line.format(at="120.000000", n=30),)

@@ -17,6 +17,7 @@ from bot.extras.marks.chat import QUESTION
 from bot.surfaces.slack.drawing import without_blocks
 from bot.view.context import ViewContext
 from bot.view.plan_words import PlanWords
+from tests.known import known
 from tests.record.incidents import entries
 from tests.slack.drawn import acting_card, objects
 from tests.unit.surfaces.test_slack_card import strings, taken_by_slack
@@ -36,8 +37,7 @@ def told(*events: IncidentEvent, stream: str = "7k3m9x2qpv") -> Incident:
 
 
 def shown(incident: Incident, context: ViewContext = CONTEXT) -> Message:
-    message = acting_card([incident], context)
-    assert message is not None
+    message = known(acting_card([incident], context))
     taken_by_slack(message)
     taken_by_slack(without_blocks(message))
     return message

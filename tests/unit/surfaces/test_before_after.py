@@ -11,6 +11,7 @@ from bot.domain.events import Compared
 from bot.domain.transitions import State
 from bot.response.execution.watched_growth import WatchedGrowth
 from bot.view.before_after import before_and_after, changes, missing_proof
+from tests.known import known
 from tests.record.incidents import WAYS
 from tests.unit.surfaces.cards import shown, told, words
 
@@ -112,8 +113,7 @@ def test_cure_is_not_proven_by_resets_that_go_on_are_unread_or_were_not_awaited(
 def test_leak_is_not_proven_gone_before_its_old_pace_would_have_shown(
     watched: int, pace: float | None, says: str
 ) -> None:
-    grows = CAUSES["leaked-memory-cgroups"].grows
-    assert grows is not None
+    grows = known(CAUSES["leaked-memory-cgroups"].grows)
     growth = WatchedGrowth(grows, 3, 0, timedelta(seconds=watched), pace, timedelta(days=1))
     assert missing_proof((), timedelta(0), growth)[0] == says
     both = missing_proof((Compared("network device resets", "20", "not read"),), timedelta(0), growth)[0]

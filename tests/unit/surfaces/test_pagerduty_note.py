@@ -15,6 +15,7 @@ from bot.domain.incident import Incident, cleared_name, newest
 from bot.domain.transitions import State
 from bot.surfaces.pagerduty_note import facts, mark, note_text, pages_of, unfixed_alert, without_head
 from tests.alerts.pages import judged, of_page, opened
+from tests.known import known
 from tests.record.incidents import entries
 from tests.unit.surfaces.cards import CONTEXT
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, MUTED
@@ -36,8 +37,7 @@ def test_verdict_comes_with_its_evidence_and_what_is_wanted() -> None:
 
 def test_muted_cause_is_told_as_muted_beside_what_is_left_open() -> None:
     incident = of_page(PAGE, State.TRIAGED)
-    assert incident.triage is not None
-    muted = replace(incident, triage=replace(incident.triage, verdict=replace(MUTED, node=incident.node)))
+    muted = replace(incident, triage=replace(known(incident.triage), verdict=replace(MUTED, node=incident.node)))
     text = note(muted)
     assert text.splitlines()[0].endswith("leaked-memory-cgroups (confirmed, muted)")
     assert "is muted until 2026-11-29 12:00 UTC by terminal:ann: replaced." in text
@@ -108,8 +108,7 @@ def test_control_characters_reach_neither_a_question_nor_a_raised_alert() -> Non
     asks = QuestionAsked(HOSTILE, (HOSTILE, "no"))
     asking = note(fold(entries((opened(PAGE), asks))))
     ending = Escalated(f"{HOSTILE} password=hunter2hunter2", HOSTILE)
-    raised = unfixed_alert(replace(of_page(PAGE, State.ESCALATED), ending=ending))
-    assert raised is not None
+    raised = known(unfixed_alert(replace(of_page(PAGE, State.ESCALATED), ending=ending)))
     text = asking + json.dumps(dict(raised.details), ensure_ascii=False) + raised.summary
     assert "x1b[31mred" in text
     assert not {"\x1b", "\x00", "\u202e", "\\u001b"} & {*text, *re.findall(r"\\u[0-9a-f]{4}", text)}
@@ -144,8 +143,7 @@ def test_node_that_was_acted_on_when_its_alert_fired_again_stays_beside_it(state
 
 
 def test_only_what_was_acted_on_and_not_fixed_is_raised() -> None:
-    raised = unfixed_alert(of_page(PAGE, State.ESCALATED))
-    assert raised is not None
+    raised = known(unfixed_alert(of_page(PAGE, State.ESCALATED)))
     assert (raised.key, raised.source) == ("zombie-7k3m9x2qpv", "node-gpu-01")
     assert raised.summary.startswith("node-gpu-01: acted, but not fixed.")
     assert [state for state in State if unfixed_alert(of_page(PAGE, state))] == [State.ESCALATED]
@@ -155,15 +153,13 @@ def test_only_what_was_acted_on_and_not_fixed_is_raised() -> None:
 def test_plan_of_which_nothing_ran_is_raised_as_that_and_only_while_its_alert_goes_on() -> None:
     begun = of_page(PAGE, State.ESCALATED)
     vain = replace(begun, steps=(replace(begun.steps[0], outcome=StepFailed(1, "refused", never_ran=True)),))
-    raised = unfixed_alert(vain)
-    assert raised is not None
+    raised = known(unfixed_alert(vain))
     assert raised.summary.startswith("node-gpu-01: approved, but nothing was run.")
     over = frozenset(cleared_name(alert.kind, alert.id) for alert in vain.alerts)
     assert unfixed_alert(replace(vain, cleared=over)) is None
     assert unfixed_alert(replace(begun, cleared=over)) is not None
     otherwise = replace(vain, steps=(replace(begun.steps[0], outcome=StepVerified(1, otherwise="by somebody else")),))
-    raised = unfixed_alert(otherwise)
-    assert raised is not None
+    raised = known(unfixed_alert(otherwise))
     assert raised.summary.startswith("node-gpu-01: acted, but not fixed."), "the plan had its try, whoever rebooted"
 
 
@@ -177,8 +173,7 @@ def test_no_fact_or_raised_alert_ends_within_a_secret(left: int) -> None:
     token = " sk_" + f"live_0123{'Fake01' * 4}"
     told = facts([judged(PAGE, replace(FOUNDING, cause="x" * (200 - left) + token))])
     ending = Escalated("x" * (1000 - len("node-1: acted, but not fixed. ") - left) + token, "")
-    raised = unfixed_alert(replace(of_page(PAGE, State.ESCALATED), ending=ending))
-    assert raised is not None
+    raised = known(unfixed_alert(replace(of_page(PAGE, State.ESCALATED), ending=ending)))
     assert "0123" not in told["cause"] + raised.summary
 
 

@@ -11,6 +11,7 @@ from bot.domain.relapse import Relapse
 from bot.surfaces.incidents import incident_text
 from bot.surfaces.pagerduty_note import note_text
 from bot.view.words import relapse_words, tried_words
+from tests.known import known
 from tests.record.incidents import OPENING, PROPOSED, TRIAGED, entries
 from tests.slack.drawn import covered, reason_dialog
 from tests.unit.surfaces.cards import CONTEXT, shown, told, words
@@ -29,8 +30,7 @@ def test_card_dialog_note_and_terminal_say_it_before_a_yes() -> None:
     assert LINE in card.text
     assert LINE in note_text([proposed], proposed.id, context=CONTEXT)
     assert LINE in " ".join(incident_text(proposed, entries((OPENING,)), context=CONTEXT).split())
-    plan = CONTEXT.words.of_incident(proposed)
-    assert plan is not None
+    plan = known(CONTEXT.words.of_incident(proposed))
     view = reason_dialog("approve", "sealed", covered([plan]))
     assert NOTE in json.dumps(view)
 

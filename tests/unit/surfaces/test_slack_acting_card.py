@@ -38,6 +38,7 @@ from bot.surfaces.slack.drawing import fits as slack_fits
 from bot.surfaces.teams.drawing import fits as teams_fits
 from bot.view.standing import undo_warning
 from bot.view.view import group_view
+from tests.known import known
 from tests.record import incidents
 from tests.record.incidents import APPROVED, BOOT, OPENING, PLAN, PROPOSED, QUESTION, STARTED, TRIAGED, VERDICT, WAYS
 from tests.slack.drawn import acting_card, details, incident_card, reason_dialog, replies
@@ -52,8 +53,7 @@ def card_of(incident: Incident) -> Message:
 
 def test_thread_tells_each_yes_once_also_of_nodes_that_are_approved_a_moment_after_the_first() -> None:
     incident, said, posted = told(*WAYS[State.APPROVED]), set[str](), list[tuple[str, ...]]()
-    yes = incident.approval
-    assert yes is not None
+    yes = known(incident.approval)
     group = list[Incident]()
     for number, seconds in enumerate((0, 2, 4, 60), 1):  # the last is another yes
         decision = replace(yes, at=yes.at + timedelta(seconds=seconds))
@@ -87,10 +87,8 @@ def test_dialog_shows_every_pod_that_a_drain_moves_as_a_yes_covers_each() -> Non
     pods = [f"ray/worker-{number:03}: Ray cluster train-7 (worker)" for number in range(109)]
     pods.append(f"web/{'z' * 250}: loses emptyDir data; no controller would start it again")
     incident = told(*WAYS[State.PROPOSED])
-    assert incident.proposal is not None
-    incident = replace(incident, proposal=replace(incident.proposal, affects=tuple(pods)))
-    plan = CONTEXT.words.of_incident(incident)
-    assert plan is not None
+    incident = replace(incident, proposal=replace(known(incident.proposal), affects=tuple(pods)))
+    plan = known(CONTEXT.words.of_incident(incident))
     for fits in (slack_fits, teams_fits):
         assert plans_that_fit([plan], partial(fits, dialog=True)) == [plan]
     dialog = " ".join(strings(reason_dialog("approve", "sealed", [plan])["blocks"]))
@@ -387,8 +385,7 @@ def test_of_several_nodes_each_has_its_table_in_the_thread_where_it_has_no_detai
 def test_of_several_nodes_what_changed_is_folded_into_the_details_once_and_where_there_is_room() -> None:
     (reply,) = replies(told(*WAYS[State.RESOLVED]), of_several=True)
     stands = {"text": "node: details", "blocks": list(details(VERDICT)[0].message.blocks)}
-    added = added_to(stands, reply.fold)
-    assert added is not None
+    added = known(added_to(stands, reply.fold))
     taken_by_slack(added)
     assert added.blocks[-1]["title"]["text"] == "Before and after"
     assert "68,700 → 260" in str(added.blocks[-1]["child_blocks"])

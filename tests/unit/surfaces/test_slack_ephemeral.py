@@ -22,6 +22,7 @@ from bot.extras.captures.chat import CaptureChat
 from bot.extras.fleet.chat_cards import FleetCards
 from bot.inventory.inventory import Inventory
 from bot.surfaces.slack.drawing import draw, slack_user
+from tests.known import known_as
 
 SECRET = "k7Qw" * 6
 
@@ -75,8 +76,7 @@ async def test_refusal_that_quotes_a_node_shows_no_secret() -> None:
 @pytest.mark.parametrize("typed", ["(*x*)", "_x_", "~x~", "`x`", "<!channel>", ":tada:", "&lt;"])
 async def test_what_a_person_typed_is_shown_back_as_it_was_typed(typed: str) -> None:
     private = Private()
-    asked = parse(f"check {typed}", Inventory({}, "nodes.toml"))
-    assert isinstance(asked, CheckRequest)
+    asked = known_as(parse(f"check {typed}", Inventory({}, "nodes.toml")), CheckRequest)
     request = CommandRequest("1", ANN, "C1", f"check {typed}")
     await private.replies.quote(request, unknown_words(asked))
     (said,) = private.told
@@ -95,8 +95,7 @@ async def test_answer_whose_address_is_used_up_comes_to_the_channel() -> None:
 
 @pytest.mark.parametrize("typed", ["*x*", "_x_", "`x`", "``*x*", ":tada:"])
 def test_command_that_is_not_known_is_shown_back_as_code(typed: str) -> None:
-    asked = parse(typed, Inventory({}, "nodes.toml"))
-    assert isinstance(asked, HelpRequest)
+    asked = known_as(parse(typed, Inventory({}, "nodes.toml")), HelpRequest)
     assert f"the command `{typed.replace('`', chr(39))}`." in asked.sentence
 
 

@@ -35,6 +35,7 @@ from bot.surfaces.teams import drawing as teams
 from bot.view.plan_words import PlanView
 from bot.view.view import group_view
 from tests.examples import up_to
+from tests.known import known
 from tests.record.incidents import APPROVED, OPENING, PLAN, PROPOSED, TRIAGED, VERDICT, WAYS, entries
 from tests.slack.drawn import acting_card, covered, incident_card, reason_dialog, replies
 from tests.unit.surfaces.cards import CONTEXT, actions, shown, told, words
@@ -70,8 +71,7 @@ def test_several_are_a_table_whose_button_covers_those_still_proposed() -> None:
     several = group(
         WAYS[State.PROPOSED], WAYS[State.ACTING], WAYS[State.PROPOSED], (*WAYS[State.PROPOSED], Declined("no"))
     )
-    message = acting_card(several, CONTEXT)
-    assert message is not None
+    message = known(acting_card(several, CONTEXT))
     taken_by_slack(message)
     for one in several:
         assert one.node in words(message)
@@ -88,10 +88,8 @@ def test_several_are_a_table_whose_button_covers_those_still_proposed() -> None:
 def test_table_has_severity_node_cause_and_what_is_offered_the_worst_first() -> None:
     sick = group(WAYS[State.RESOLVED], WAYS[State.PROPOSED], WAYS[State.PROPOSED])
     lesser = replace(VERDICT, node="node-01", status=Status.DEGRADED)
-    assert sick[1].triage is not None
-    sick[1] = replace(sick[1], triage=replace(sick[1].triage, verdict=lesser))
-    message = acting_card(sick, CONTEXT)
-    assert message is not None
+    sick[1] = replace(sick[1], triage=replace(known(sick[1].triage), verdict=lesser))
+    message = known(acting_card(sick, CONTEXT))
     (table,) = [block for block in message.blocks if block["type"] == "table"]
     rows = [[cell["text"] for cell in row] for row in table["rows"]]
     offered = "waits for approval: disable ecs.service, then reboot"
@@ -110,8 +108,7 @@ def test_likely_verdicts_say_what_would_settle_them_under_the_table_with_their_n
         verdict = replace(
             VERDICT, node=f"node-{number:02}", confidence=Confidence.LIKELY if settles else VERDICT.confidence
         )
-        triage = read[number].triage
-        assert triage is not None
+        triage = known(read[number].triage)
         read[number] = replace(read[number], triage=replace(triage, verdict=replace(verdict, settled_by=settles)))
     message = incident_card(group_view(read, CONTEXT))
     taken_by_slack(message)
@@ -140,8 +137,7 @@ def test_node_that_was_not_read_has_a_cause_that_is_not_known() -> None:
 
 
 def test_a_hundred_nodes_are_one_card() -> None:
-    message = acting_card(group(*[WAYS[State.PROPOSED]] * 100), CONTEXT)
-    assert message is not None
+    message = known(acting_card(group(*[WAYS[State.PROPOSED]] * 100), CONTEXT))
     taken_by_slack(message)
     assert "100 nodes: 100 critical; 100 wait for approval" in message.text
     (table,) = [block for block in message.blocks if block["type"] == "data_table"]
@@ -151,8 +147,7 @@ def test_a_hundred_nodes_are_one_card() -> None:
 
 
 def test_group_whose_nodes_are_all_cured_begins_with_resolved() -> None:
-    message = acting_card(group(WAYS[State.RESOLVED], WAYS[State.RESOLVED]), CONTEXT)
-    assert message is not None
+    message = known(acting_card(group(WAYS[State.RESOLVED], WAYS[State.RESOLVED]), CONTEXT))
     assert message.text.startswith("Resolved: 2 nodes")
 
 
@@ -227,8 +222,7 @@ def test_dialog_says_what_ends_then_why_then_the_commands_and_what_it_is_bound_t
     assert places[:5] == sorted(places[:5])
     assert min(places[5:]) > places[4], "digest, boot and address stand below the reason"
     assert [block["element"]["focus_on_load"] for block in view["blocks"] if block["type"] == "input"] == [False]
-    message = acting_card([incident], CONTEXT)
-    assert message is not None
+    message = known(acting_card([incident], CONTEXT))
     taken_by_slack(message)
     assert "24 × ray::train_step on 8 GPUs, running 11 h" in words(message), "shorter, for a phone"
 

@@ -10,6 +10,7 @@ from bot.chat.reminders import reminders
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.surfaces.slack.drawing import draw
+from tests.known import known
 from tests.record.incidents import WAYS
 from tests.unit.surfaces.cards import POLICY, told
 from tests.unit.surfaces.test_slack_card import taken_by_slack
@@ -19,8 +20,7 @@ HALF = POLICY.approval_expires / 2
 
 def waiting(number: int, later: timedelta = timedelta(0), state: State = State.PROPOSED) -> Incident:
     incident = replace(told(*WAYS[state]), id=f"incident-{number}", node=f"node-{number}")
-    assert incident.proposed_at is not None
-    return replace(incident, proposed_at=incident.proposed_at + later)
+    return replace(incident, proposed_at=known(incident.proposed_at) + later)
 
 
 def test_reminder_is_due_at_half_of_the_time_and_says_until_when() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.surfaces.teams.activities import Spoken
+from tests.known import known
 
 APP, TENANT = "0a0a0a0a-0000-4000-8000-000000000001", "0b0b0b0b-0000-4000-8000-000000000002"
 BOB, CHANNEL = "b0b00000-0000-4000-8000-000000000004", "19:oncall0001@thread.tacv2"
@@ -42,15 +43,12 @@ TYPED = {
 
 @pytest.mark.parametrize("text", TYPED)
 def test_only_the_mention_of_the_bot_is_taken_out(text: str) -> None:
-    one = spoken(text=text, entities=[ANN, US])
-    assert one is not None
-    request = one.command()
-    assert request is not None
+    one = known(spoken(text=text, entities=[ANN, US]))
+    request = known(one.command())
     assert request.text == TYPED[text]
     assert (request.person.user, request.channel, request.thread_ts) == (BOB, CHANNEL, "1700000000001")
     assert (request.by, request.direct) == (f"teams:{TENANT}/{BOB}", False)
-    assert request.asked_at is not None
-    assert request.asked_at.isoformat() == "2026-11-28T09:30:00.123000+00:00"
+    assert known(request.asked_at).isoformat() == "2026-11-28T09:30:00.123000+00:00"
 
 
 def test_chat_with_the_bot_needs_no_mention_and_a_channel_does() -> None:
@@ -60,15 +58,13 @@ def test_chat_with_the_bot_needs_no_mention_and_a_channel_does() -> None:
     assert in_channel is not None
     assert alone is not None
     assert in_channel.command() is None
-    request = alone.command()
-    assert request is not None
+    request = known(alone.command())
     assert (request.text, request.channel, request.direct) == ("check node-1", "a:1bob", True)
 
 
 def test_two_deliveries_of_a_dialog_are_one_and_another_reason_is_another() -> None:
     def key(number: int, reason: str, opened: str = "click-1") -> str:
-        one = spoken(id=f"f:{number}", value={"data": {"sealed": "s", "opened": opened, "reason": reason}})
-        assert one is not None
+        one = known(spoken(id=f"f:{number}", value={"data": {"sealed": "s", "opened": opened, "reason": reason}}))
         return one.submission().key
 
     assert key(1, "it leaks") == key(2, " it leaks ")

@@ -40,6 +40,7 @@ from bot.surfaces.teams import drawing as teams
 from bot.surfaces.teams.drawing import added, card, dialog_task, draw, fits, message_text, named, people_in, with_home
 from bot.view.standing import PICK
 from bot.view.words import Bold, Channel, Code, Group, Instant, Link, Person
+from tests.known import known
 from tests.slack.drawn import objects
 
 WHO = "teams:0b0b0b0b-0000-4000-8000-000000000002/b0b00000-0000-4000-8000-000000000004"
@@ -126,10 +127,8 @@ def test_head_as_it_is_copied_from_a_card_is_one() -> None:
 def test_reply_grows_once_and_only_while_there_is_room() -> None:
     content = {"text": "details", "blocks": list(draw(Document("", (Paragraph("a"),))).blocks)}
     more = list(folded("Before and after", "20 → 0"))
-    grown = added(content, more)
-    assert grown is not None
-    again = added({"text": "details", "blocks": list(grown.blocks)}, more)
-    assert again is not None
+    grown = known(added(content, more))
+    again = known(added({"text": "details", "blocks": list(grown.blocks)}, more))
     assert again.blocks == grown.blocks
     assert added(content, [Lines(("x" * 50_000,))]) is None
 

@@ -36,6 +36,7 @@ from bot.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, Choice, appr
 from bot.view.view import GroupView, IncidentView, group_view, incident_view
 from bot.view.words import NEEDS_PERSON_FIRST, WORST_FIRST, Instant, plain
 from tests.examples import up_to
+from tests.known import known
 from tests.record.incidents import (
     HOLDS,
     OPENING,
@@ -151,8 +152,7 @@ def test_node_that_is_read_again_for_a_profile_says_so() -> None:
 
 
 def test_plan_has_the_words_the_impact_and_the_outcome_of_each_step() -> None:
-    plan = view(*WAYS[State.ACTING][:-1], STARTED, StepFailed(1, "still active")).plan
-    assert plan is not None
+    plan = known(view(*WAYS[State.ACTING][:-1], STARTED, StepFailed(1, "still active")).plan)
     first, second = plan.steps
     assert (first.words, first.outcome) == ("disable ecs.service", "failed: still active")
     assert first.impact == "ecs.service stops and does not start at boot"

@@ -46,6 +46,7 @@ from bot.extras.profiles.capture_wire import WallClock
 from bot.extras.profiles.perf_command import JOURNAL_LINES
 from bot.ledger import Database, Ledger
 from bot.ledger.database import on_thread
+from tests.known import known
 from tests.schedules.captures import Access, Known, RecordingNode, Run, printed
 from tests.schedules.recorder import Recorder
 from tests.schedules.world import World
@@ -334,8 +335,7 @@ def test_clock_that_was_set_back_blocks_nothing_and_counts_against_nobody(stage:
 
 def lies(node: RecordingNode, unit: str, says: str) -> None:
     """Have the node answer its looks with these lines of its own."""
-    assert node.run is not None
-    since = round((node.run.began - node.up_since).total_seconds() * 1e6)
+    since = round((known(node.run).began - node.up_since).total_seconds() * 1e6)
     of_unit = [
         "systemctl=there",
         "version=systemd 252",
@@ -1334,8 +1334,7 @@ def test_ring_of_another_capture_is_left_until_that_one_has_read_it(stage: Stage
     asked = stage.machine.asked
     first = stage.seen()
     assert stage.machine.asked == asked, "a command removed the ring"
-    assert first.ended is not None
-    assert first.ended.left == f"the ring of capture {second.id}, which reads it first"
+    assert known(first.ended).left == f"the ring of capture {second.id}, which reads it first"
     assert stage.seen(second.id).ended.left == ""
     assert stage.machine.asked == asked + 1
 

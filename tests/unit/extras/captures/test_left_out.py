@@ -17,6 +17,7 @@ from bot.extras.captures.events import CaptureAsked, CaptureEnded
 from bot.extras.captures.store import CaptureStore
 from bot.inventory import Inventory
 from bot.ledger.entries import append_entry, database_time
+from tests.known import known_as
 from tests.program import zombie_in as zombie
 from tests.record.audits import audit
 from tests.record.incidents import ASKER
@@ -77,8 +78,7 @@ def test_nobody_asks_for_one_in_a_chat(tmp_path: Path) -> None:
         ("capture stop 7k3m9x2qpv", ExtraQuestion),
     ):
         assert isinstance(parse(words, known, [chat]), kind)
-        without = parse(words, known)
-        assert isinstance(without, HelpRequest)
+        without = known_as(parse(words, known), HelpRequest)
         assert "I do not know the command" in without.sentence
     (tmp_path / "zombie.toml").write_text('[extras]\noff = ["captures"]\n')
     with_all, left = shipped().on, extras_in_force((), {}, tmp_path).on

@@ -26,6 +26,7 @@ from bot.extras.captures.recorder_commands import (
 )
 from bot.extras.captures.words import line
 from bot.response.execution.sudoers import capture_sudoers_text
+from tests.known import known
 from tests.record.incidents import BEGAN_AT, entries
 
 ASKED = CaptureAsked("abc1234567", "node-7", 12, 2, ("nic-reset",), False, "ann")
@@ -98,8 +99,7 @@ def test_a_capture_is_a_fold_of_its_entries() -> None:
     cores = captures_of(entries((ASKED, STARTING, *held), "house"))["abc1234567"].caught
     assert [caught.core for caught in cores] == [39, 12], "an older program names no core"
     assert not rolling.is_over
-    assert rolling.started_at is not None
-    assert rolling.until == rolling.started_at + timedelta(hours=12)
+    assert rolling.until == known(rolling.started_at) + timedelta(hours=12)
 
 
 def test_what_is_over_stays_over() -> None:
@@ -123,8 +123,7 @@ def test_what_an_older_program_did_with_one_that_waited_still_counts() -> None:
     (rolling,) = captures_of(entries((asked, agreed, STARTING), "house")).values()
     assert (rolling.state, rolling.is_over) == (RollingState.STARTING, False)
     (rolling,) = captures_of(entries((asked, CaptureEnded("abc1234567", "bob declined it")), "house")).values()
-    assert rolling.ended is not None
-    assert rolling.ended.because == "bob declined it"
+    assert known(rolling.ended).because == "bob declined it"
 
 
 def test_what_nobody_asked_for_and_what_a_newer_program_wrote_is_left_out() -> None:

@@ -26,6 +26,7 @@ from bot.response.diagnosis.planning import DrainSettings
 from bot.transport.case_file import load
 from bot.view.plan_words import PlanWords
 from tests.contract.test_why import CAPTURES
+from tests.known import known, known_as
 
 LIBRARY = library()
 PLAYBOOK = LIBRARY.get("node-health")
@@ -46,8 +47,7 @@ async def shown() -> Verdict:
     case = load(CASE)
     case = replace(case, head=replace(case.head, playbook="node-health", playbook_digest=PLAYBOOK.digest))
     verdict = await replayed(case, PLAYBOOK)
-    assert isinstance(verdict.snapshot, Snapshot)
-    return replace(verdict, snapshot=replace(verdict.snapshot, case=case))
+    return replace(verdict, snapshot=replace(known_as(verdict.snapshot, Snapshot), case=case))
 
 
 def test_sentences_come_for_what_people_see_and_for_nothing_else() -> None:
@@ -56,8 +56,7 @@ def test_sentences_come_for_what_people_see_and_for_nothing_else() -> None:
     assert len(why_sentences(verdict, LIBRARY)) > 2
     assert why_sentences(replace(verdict, cause="crash-looping-unit"), LIBRARY) == [], "muted: people see another"
     assert why_sentences(replace(verdict, snapshot=None), LIBRARY) == []
-    case = verdict.snapshot.case
-    assert case is not None
+    case = known(verdict.snapshot.case)
     for head in (
         replace(case.head, playbook_digest="0" * 64),
         replace(case.head, playbook="nothing-such"),
@@ -78,8 +77,7 @@ async def test_process_beside_says_the_same_and_another_follows_one_that_dies(mo
         said = await beside.sentences(verdict)
         assert said == await asyncio.to_thread(why_sentences, verdict, LIBRARY)
         assert len(said) > 2
-        first = beside._process
-        assert first is not None
+        first = known(beside._process)
         assert not {"SLACK_BOT_TOKEN", "SSH_AUTH_SOCK"} & names_in_environment(first.pid), "it needs no secret of ours"
         first.kill()
         await first.wait()

@@ -19,6 +19,7 @@ from bot.domain.safe_text import safe
 from bot.domain.transitions import State
 from bot.extras.mcp.tools import Answer, Toolbox
 from tests.examples import up_to
+from tests.known import known_as
 from tests.unit.surfaces.verdicts import HOSTILE
 
 NOTHING = Answer({}, "")
@@ -158,5 +159,4 @@ async def test_no_line_of_an_answer_is_lost_by_what_another_says() -> None:
     async with Client(mcp_server(Says().toolbox())) as client:
         told = await client.call_tool("incidents", {})
     (said,) = told.content
-    assert isinstance(said, TextContent)
-    assert said.text.splitlines()[1:] == ["node-2: critical", "mysql --password [redacted]"]
+    assert known_as(said, TextContent).text.splitlines()[1:] == ["node-2: critical", "mysql --password [redacted]"]

@@ -24,6 +24,7 @@ from bot.extras.reports.report_maker import report_data
 from bot.ledger import CaseStore, Database, Ledger
 from bot.response.execution.sudoers import capture_sudoers_text
 from bot.seats import Extra
+from tests.known import known
 from tests.record.incidents import APPROVER, ASKER, BEGAN_AT, NODE, OPENING, TRIAGED
 from tests.record.ledgers import ledger_in
 
@@ -71,8 +72,7 @@ def reported(database: Database, extras: tuple[Extra, ...]) -> ReportData:
 
 def test_profile_on_record_is_still_evaluated(database: Database) -> None:
     incident: Incident | None = Ledger(database).incident.now(ID)
-    assert incident is not None
-    assert incident.profile == READING
+    assert known(incident).profile == READING
 
 
 def test_what_no_look_read_of_the_log_is_one_moment_of_a_report(database: Database) -> None:

@@ -9,6 +9,7 @@ from bot.domain.probe import Unread
 from bot.extras.profiles.runner import profile_reading
 from bot.probes.formats.functions import own_signatures, signature_of
 from bot.probes.profile import ProfileReading
+from tests.known import known, known_as
 from tests.unit.extras.profiles.making import event, profile
 
 
@@ -30,10 +31,8 @@ from tests.unit.extras.profiles.making import event, profile
 )
 def test_function_is_known(frames: list[str], name: str, points_at: str) -> None:
     first = "".join(event(*frames, at=100 + n / 50) for n in range(30))
-    meant = profile(first).meaning
-    assert meant is not None
-    assert meant.signature is not None
-    assert (meant.signature.name, meant.points_at) == (name, points_at)
+    meant = known(profile(first).meaning)
+    assert (known(meant.signature).name, meant.points_at) == (name, points_at)
 
 
 def test_names_that_only_look_alike_are_not_known() -> None:
@@ -48,8 +47,7 @@ def test_every_row_points_at_a_cause_that_there_is_and_names_its_source() -> Non
 
 def test_profile_becomes_a_reading_with_its_stack() -> None:
     found = profile("".join(event("mem_cgroup_nr_lru_pages", "seq_read", at=100 + n / 50) for n in range(50)))
-    reading = profile_reading(found)
-    assert isinstance(reading, ProfileReading)
+    reading = known_as(profile_reading(found), ProfileReading)
     assert (reading.core, reading.signature, reading.source) == (
         39,
         "memcg-walk",

@@ -20,6 +20,7 @@ from bot.extras.profiles.chat_file import SketchFile, pictures_of
 from bot.extras.profiles.flame_picture import WIDTH, flame_picture, heat_map_picture
 from bot.extras.profiles.reader import Reader
 from bot.extras.profiles.sketch import MOST_BARS, MOST_SECONDS, Bar, Sketch, read_sketch, sketch, sketch_of
+from tests.known import known
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -45,9 +46,7 @@ def runs(parts: Iterable[str]) -> CoreRuns:
 
 
 def drawn(core: int, parts: Iterable[str], says: str = "says") -> Sketch:
-    found = sketch("node-1", core, runs(parts).cores[core], says)
-    assert found is not None
-    return found
+    return known(sketch("node-1", core, runs(parts).cores[core], says))
 
 
 def test_only_the_core_itself_is_in_it_with_its_frames_in_their_order() -> None:

@@ -23,6 +23,7 @@ from bot.probes.gpu import Gpu, GpuReading
 from bot.probes.hardware import parse
 from tests.contract.asked import evaluated
 from tests.independent import kinds
+from tests.known import known_as
 from tests.readings.recorded import once
 
 AT = datetime(2026, 11, 1, tzinfo=UTC)
@@ -183,8 +184,7 @@ _GONE = {
 
 
 def _figure(value: Fact) -> float:
-    assert isinstance(value, float)
-    return value
+    return known_as(value, float)
 
 
 def _variety(value: Fact, chance: random.Random) -> str:

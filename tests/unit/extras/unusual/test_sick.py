@@ -20,6 +20,7 @@ from tests.contract.level_rows import rows
 from tests.contract.made_nodes import FOLDER, made
 from tests.independent import kinds
 from tests.independent.machine import Machine
+from tests.known import known
 from tests.unit.extras.unusual.fleets import AT, fleet, peers_of
 
 Kind: TypeAlias = tuple[str, str, str]
@@ -55,8 +56,7 @@ def healthy() -> Mapping[Kind, Callable[[], Machine]]:
 def peers(which: Kind, quiet: bool) -> Peers:
     """Healthy nodes of a kind; `quiet` are those whose kernels say nothing, the others have words with a long tail."""
     verdict = evaluated(healthy()[which]().case())
-    assert verdict.snapshot is not None
-    nodes = fleet(figures_of(verdict.snapshot), PEERS, 7)
+    nodes = fleet(figures_of(known(verdict.snapshot)), PEERS, 7)
     if quiet:
         nodes = [replace(each, facts={f: v for f, v in each.facts.items() if not f.startswith(SAID)}) for each in nodes]
     return peers_of(nodes)

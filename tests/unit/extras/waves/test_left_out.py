@@ -58,6 +58,7 @@ from bot.extras.waves.wave import stages_of
 from bot.ledger import Database, Ledger, audit
 from bot.ledger.entries import chained_entry, insert_entry
 from bot.seats import Extra, Rules
+from tests.known import known
 from tests.program import zombie_in as zombie
 from tests.record.incidents import APPROVER, ASKER, STEPS
 from tests.record.keeping import approved
@@ -116,8 +117,7 @@ def test_incident_of_a_wave_begins_only_as_its_wave_says(sqlite: Database) -> No
         approved(ledger, name, f"node-{name}", wave=WAVE)
     with pytest.raises(WaveHeld, match="not on record"):
         begin(ledger, "one")
-    proposal = ledger.incident.now("one")
-    assert proposal is not None
+    proposal = known(ledger.incident.now("one"))
     assert proposal.proposal is not None
     running(sqlite, "one", proposal.proposal)
     with pytest.raises(WaveHeld, match="has not given node-two the turn"):

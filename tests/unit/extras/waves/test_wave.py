@@ -27,6 +27,7 @@ from bot.extras.waves.events import (
 )
 from bot.extras.waves.wave import NodeAlarm, Wave, WaveState, fold_wave, stages_of
 from bot.extras.waves.words import wave_lines
+from tests.known import known_as
 
 AT = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
 MEMBERS = tuple(WaveMember(f"n{number}", f"i{number}", "ab" * 32) for number in range(40))
@@ -200,8 +201,7 @@ def test_copied_images_share_a_machine_id_and_no_alerts() -> None:
 
 def test_alert_after_the_cure_counts_also_where_the_end_of_the_turn_was_recorded_later() -> None:
     given, (ended, by) = turn(0)
-    assert isinstance(ended, TurnEnded)
-    late = replace(ended, cured_at=AT + timedelta(minutes=3, seconds=20))
+    late = replace(known_as(ended, TurnEnded), cured_at=AT + timedelta(minutes=3, seconds=20))
     wave, now = told((YES, BOB), given, (late, by)), AT + timedelta(minutes=30)
     assert not why_stop(wave, [NodeAlarm("n0", AT + timedelta(minutes=3, seconds=10))], now)
     assert "n0 has a new alert" in why_stop(wave, [NodeAlarm("n0", AT + timedelta(minutes=3, seconds=40))], now)
@@ -210,7 +210,6 @@ def test_alert_after_the_cure_counts_also_where_the_end_of_the_turn_was_recorded
 def test_alert_after_the_cure_counts_also_where_the_cure_is_of_a_time_that_comes_yet() -> None:
     """The clock was set back during the turn, and the time of the incident stands still where it was ahead."""
     given, (ended, by) = turn(0)
-    assert isinstance(ended, TurnEnded)
-    ahead = replace(ended, cured_at=AT + timedelta(hours=2))
+    ahead = replace(known_as(ended, TurnEnded), cured_at=AT + timedelta(hours=2))
     wave = told((YES, BOB), given, (ahead, by))
     assert "n0 has a new alert" in why_stop(wave, [NodeAlarm("n0", AT + timedelta(minutes=5))], AT + timedelta(hours=3))

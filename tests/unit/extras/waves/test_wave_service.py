@@ -36,6 +36,7 @@ from bot.extras.waves.wiring import _advanced, run_here
 from bot.ledger import Database, Ledger
 from bot.response.incident_record import null_log
 from tests.alerts.pages import judged, of_page
+from tests.known import known
 from tests.schedules.parts import CountingNode
 from tests.schedules.recorder import Recorder
 from tests.schedules.stage import PLAYBOOK, POLICY, Stage
@@ -81,9 +82,7 @@ def drive(world: World, work: Any) -> Any:
 
 def proposed(stage: Stage, name: str, wave: str) -> Incident:
     stage.propose(f"i{name}", name, wave)
-    incident = stage.ledger.incident.now(f"i{name}")
-    assert incident is not None
-    return incident
+    return known(stage.ledger.incident.now(f"i{name}"))
 
 
 REQUEST = WaveRequest(("*",), ("leaked-memory-cgroups",), "terminal:asker")
@@ -97,8 +96,7 @@ def test_one_machine_with_two_names_is_one_member_and_a_copied_image_is_another(
     found = [proposed(stage, name, "wave-abcd") for name in ("a", "b", "c")]
     wave = drive(world, desk.propose("wave-abcd", REQUEST, found, PLAYBOOK.name))
     assert {member.node for member in wave.proposal.members} == {"a", "c"}
-    left = stage.ledger.incident.now("ib")
-    assert left is not None
+    left = known(stage.ledger.incident.now("ib"))
     assert (left.state, getattr(left.ending, "because", "")) == (
         State.CANCELLED,
         "It is the same machine as a, which is in the wave.",
@@ -111,14 +109,12 @@ def test_program_that_dies_before_its_wave_is_proposed_leaves_nothing_waiting(sq
     opened = AlertReceived(Alert("terminal", "wave-dead", "terminal:asker"), "b", "g", PLAYBOOK.name, wave="wave-dead")
     stage.ledger.append.now("ib", 0, opened, "terminal:asker")  # it was killed
     drive(world, desk.end_orphans())
-    waits = stage.ledger.incident.now("ib")
-    assert waits is not None
+    waits = known(stage.ledger.incident.now("ib"))
     assert not waits.ended, "its program may still be at it"
     world.now += PUT_TOGETHER + timedelta(seconds=1)
     drive(world, desk.end_orphans())
     for name in ("ia", "ib"):
-        ended = stage.ledger.incident.now(name)
-        assert ended is not None
+        ended = known(stage.ledger.incident.now(name))
         assert getattr(ended.ending, "because", "") == NEVER_PROPOSED
 
 
@@ -128,8 +124,7 @@ def test_incident_whose_source_only_has_such_a_name_is_nobodys_orphan(sqlite: Da
     stage.ledger.append.now("ia", 0, opened, "bot")
     world.now += PUT_TOGETHER + timedelta(seconds=1)
     drive(world, desk.end_orphans())
-    waits = stage.ledger.incident.now("ia")
-    assert waits is not None
+    waits = known(stage.ledger.incident.now("ia"))
     assert not waits.ended
 
 
@@ -190,7 +185,7 @@ def test_all_that_would_stop_a_wave_is_shown_to_who_resumes_it_and_nothing_else_
     world.now += timedelta(minutes=1)
     for node in (cured, "x", "y"):
         alarmed(stage, node, f"-{node}")
-    known, (of_cured, rise) = drive(world, desk.look(stopped))
+    shown, (of_cured, rise) = drive(world, desk.look(stopped))
     assert of_cured == f"{cured} has a new alert since it was cured"
     assert rise.startswith("3 new alerts came")
     yes = Approval("terminal:bob", "a broken disk")
@@ -198,7 +193,7 @@ def test_all_that_would_stop_a_wave_is_shown_to_who_resumes_it_and_nothing_else_
         drive(world, desk.resume(wave.id, yes, before))
     world.now += timedelta(minutes=1)
     alarmed(stage, "z", "-z")
-    resumed = drive(world, desk.resume(wave.id, yes, known))
+    resumed = drive(world, desk.resume(wave.id, yes, shown))
     assert (resumed.unfixed, drive(world, desk.why_stop(resumed))) == ((), ())
 
 
@@ -338,8 +333,7 @@ def test_program_that_runs_a_wave_goes_on_with_its_nodes_though_another_has_them
     drive(world, program.advance("wave-abcd"))
     (turn,) = drive(world, desk.find("wave-abcd")).under_way
     drive(world, program.advance("wave-abcd"))
-    decided = stage.ledger.incident.now(turn.member.incident)
-    assert decided is not None
+    decided = known(stage.ledger.incident.now(turn.member.incident))
     assert decided.state is State.APPROVED
     reads = replace(program, service=replace(desk, policy=replace(POLICY, acting=False)))
     for carries, hears in ((reads, []), (program, [decided.id]), (program, [decided.id])):
@@ -410,8 +404,7 @@ def test_node_that_asks_a_person_stops_its_wave_until_that_is_answered_or_nobody
 
     stage.wire.lands = lands_elsewhere  # type: ignore[method-assign]
     stopped = run_until(world, stage, desk, end)
-    assert stopped.stop is not None
-    assert stopped.stop.because.startswith(f"{first.node} asks a person: The host key")
+    assert known(stopped.stop).because.startswith(f"{first.node} asks a person: The host key")
     parts: Any = SimpleNamespace(service=desk, acting=SimpleNamespace(remediation=stage.remediation()))
     asks = drive(world, _advanced(parts, first)).because  # as `zombie wave run` says it
     assert asks.startswith(f"{first.node} asks: The host key")
@@ -423,9 +416,9 @@ def test_node_that_asks_a_person_stops_its_wave_until_that_is_answered_or_nobody
         return
     strange.clear()
     drive(world, stage.responder().answer(first.incident, GO_ON, Approval("terminal:ann", "the old key is back")))
-    known, against = drive(world, desk.look(stopped))
+    shown, against = drive(world, desk.look(stopped))
     assert against == []
-    drive(world, desk.resume(stopped.id, Approval("terminal:bob", "it is known"), known))
+    drive(world, desk.resume(stopped.id, Approval("terminal:bob", "it is known"), shown))
     over = run_until(world, stage, desk, end)
     assert (over.state, len(over.having(TurnOutcome.CURED))) == (WaveState.COMPLETED, 3)
 
@@ -444,8 +437,7 @@ def test_wave_ends_though_a_member_was_written_by_a_newer_program(sqlite: Databa
     others = run_until(world, stage, desk, world.now + timedelta(minutes=1 if has_turn else 15))
     assert others.state is WaveState.RUNNING
     assert len(others.having(TurnOutcome.CURED)) == (0 if has_turn else 2)
-    assert others.until is not None
-    world.now = others.until + others.proposal.expires + timedelta(minutes=1)
+    world.now = known(others.until) + others.proposal.expires + timedelta(minutes=1)
     program = WaveRun(desk, stage.responder(), stage, "p")
     assert None in [drive(world, program.advance(wave.id)) for _ in range(5)]
     over = drive(world, desk.find(wave.id))
