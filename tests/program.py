@@ -96,6 +96,11 @@ class Started:
             self.returncode = int(self._answers.readline())
         return self.returncode
 
+    def poll(self) -> int | None:
+        if self.returncode is None and select.select([self._to], [], [], 0)[0]:
+            self.wait()
+        return self.returncode
+
     def communicate(self, timeout: float = LATE) -> tuple[str, str]:
         with ThreadPoolExecutor(1) as beside:  # neither pipe may fill up while the other is read
             said = beside.submit(self.stderr.read)

@@ -18,7 +18,7 @@ from bot.demo.machine.state import Line
 from bot.domain.entry import instant_of, instant_text
 from bot.extras.marks.marks import VerdictMarked
 from bot.extras.marks.store import MarkStore
-from bot.extras.waves.store import WaveStore
+from bot.extras.waves.events import WaveEnded
 from bot.ledger import Database
 from tests.nodes.acting_fleet import POLICY, Site, site
 from tests.slack.replicas import replicas, until
@@ -177,10 +177,11 @@ async def test_bot_that_serves_carries_a_wave_on_and_another_goes_on_where_it_wa
         await until(lambda: any(here.machine(name).reboots for name in nodes), "the canary's reboot", 90)
         await bots.joins()
         await first.kill()
-        with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
-            await until(
-                lambda: (found := WaveStore(database).find.now(wave)) is not None and found.ended, "the end", 200
-            )
+
+        def is_over() -> bool:
+            return any(line.get("change") == WaveEnded.__name__ for bot in bots.runners for line in bot.lines)
+
+        await until(is_over, "the end", 200)
         over = await told(here, wave)
         assert (over["state"], {node["turn"] for node in over["nodes"]}) == ("completed", {"cured"}), over
         assert [here.machine(name).reboots for name in nodes] == [1, 1, 1]

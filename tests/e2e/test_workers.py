@@ -72,7 +72,7 @@ async def test_workers_tell_what_one_machine_tells_and_act_on_no_node_and_one_of
         with workshop(tmp_path, here.environ) as shop:
             for _ in range(2):
                 shop.worker()
-            other = shop.worker(program=("-P", "-c", OTHER_VERSION))
+            other = shop.worker(script=OTHER_VERSION)
             for words in (("role=gpu", "--full"), ("role=gpu", "--cause", LEAK, "--parallel", "1")):
                 alone, _ = await swept(here, *words)
                 spread, said = await swept(here, *words, "--scheduler", shop.url)

@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
+from tests.program import Started
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -22,16 +23,9 @@ STARTS = timedelta(seconds=60)  # also where much else runs on this machine
 class Program:
     """A running program whose stderr is kept line by line."""
 
-    def __init__(self, argv: Sequence[str], environ: Mapping[str, str], folder: Path) -> None:
+    def __init__(self, process: subprocess.Popen[str] | Started) -> None:
         self.lines: list[str] = []
-        self.process = subprocess.Popen(
-            [sys.executable, *argv],
-            env=dict(environ),
-            cwd=folder,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        self.process = process
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -53,11 +47,12 @@ class Program:
         """End it, and return its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(how)
-        try:
-            status = self.process.wait(30)
-        finally:
-            self.process.kill()
-        self._reader.join(10)
+        with self.process:
+            try:
+                status = self.process.wait(30)
+            finally:
+                self.process.kill()
+            self._reader.join(10)
         return status
 
 
@@ -69,11 +64,14 @@ class Workshop:
         self.environ = dict(environ)
         self._file = folder / "scheduler.json"
         self.options = options
-        argv = ["-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show"]
+        argv = [sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+        argv += ["--no-show"]
         argv += ["--scheduler-file", str(self._file), "--dashboard-address", "127.0.0.1:0", *options]
         # As somebody else starts it: in an empty folder, and without this program.
         (elsewhere := folder / "scheduler").mkdir(exist_ok=True)
-        self.scheduler = Program(argv, {**environ, "PYTHONPATH": ""}, elsewhere)
+        own, pipe, null = {**environ, "PYTHONPATH": ""}, subprocess.PIPE, subprocess.DEVNULL
+        started = subprocess.Popen(argv, env=own, cwd=elsewhere, stdout=null, stderr=pipe, text=True)
+        self.scheduler = Program(started)
         self.workers: list[Program] = []
         until(self._is_up, within=STARTS, what="the scheduler")
         self.url: str = json.loads(self._file.read_text())["address"]
@@ -82,15 +80,15 @@ class Workshop:
         assert self.scheduler.process.poll() is None, self.scheduler.said
         return self._file.is_file() and self._file.read_text().endswith("}")
 
-    def starts(self, *options: str, program: Sequence[str] = ("-P", "-m", "bot"), **environ: str) -> Program:
-        """Start a worker, without waiting for it."""
-        argv = [*program, "worker", "--scheduler", self.url, *options]
-        self.workers.append(Program(argv, self.environ | environ, self.folder))
+    def starts(self, *options: str, script: str = "", **environ: str) -> Program:
+        """Start a worker, or a script that becomes one, without waiting for it."""
+        words = ("worker", "--scheduler", self.url, *options)
+        self.workers.append(Program(Started(*words, script=script, cwd=self.folder, env=self.environ | environ)))
         return self.workers[-1]
 
-    def worker(self, *options: str, program: Sequence[str] = ("-P", "-m", "bot"), **environ: str) -> Program:
+    def worker(self, *options: str, script: str = "", **environ: str) -> Program:
         """Start a worker, and return it once it can be given work."""
-        started = self.starts(*options, program=program, **environ)
+        started = self.starts(*options, script=script, **environ)
         started.says("reads nodes")
         return started
 
