@@ -21,6 +21,7 @@ from bot.ledger import Database
 from bot.settings import all_keys, database_url
 from tests.conftest import missing
 from tests.image import instructions
+from tests.program import zombie
 from tests.record.postgresql import Postgresql
 
 ROOT = Path(__file__).parents[2]
@@ -87,9 +88,7 @@ def test_bot_opens_a_server_by_the_url_of_compose_and_the_password_of_the_file(
         }
 
         def audit() -> subprocess.CompletedProcess[str]:
-            command = [sys.executable, "-P", "-m", "bot", "audit", "verify"]
-            with_path = {**os.environ, **environment, "HOME": str(tmp_path)}
-            return subprocess.run(command, env=with_path, capture_output=True, text=True, timeout=60, check=False)
+            return zombie("audit", "verify", env={**os.environ, **environment, "HOME": str(tmp_path)}, within=60)
 
         (tmp_path / "ZOMBIE_DATABASE_PASSWORD").write_text(f"{password}\n")
         Database.open(database_url(environment)).close()

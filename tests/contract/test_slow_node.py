@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import missing
-from tests.nodes.simulated_fleet import ROOT
 from tests.nodes.sshd import SSHD, Sshd
+from tests.program import zombie
 from tests.waiting import until
 
 pytestmark = [pytest.mark.real_sshd, pytest.mark.slow]
@@ -68,14 +67,7 @@ def checked(node: Sshd, folder: Path) -> tuple[dict[str, Any], float]:
         f'[nodes.node-1]\naddress = "{node.address}"\nport = {node.port}\n'
     )
     began = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "bot", "check", "node-1", "--json", "--inventory", str(inventory)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=120,
-        check=False,
-    )
+    done = zombie("check", "node-1", "--json", "--inventory", str(inventory), within=120)
     return json.loads(done.stdout)["nodes"][0], time.monotonic() - began
 
 

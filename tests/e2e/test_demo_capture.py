@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import os
-import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,8 +10,8 @@ from typing import Any
 import pytest
 
 from bot.demo.fleet import FLEET, Fleet, running
+from tests import program
 from tests.e2e.test_slack_check import FOUNDING
-from tests.program import ROOT
 
 
 @pytest.fixture
@@ -23,22 +21,10 @@ async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
         yield started
 
 
-async def zombie(fleet: Fleet, folder: Path, *words: str) -> tuple[int | None, str]:
-    program = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "bot", "capture", *words),
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "HOME": str(folder),
-            "ZOMBIE_STATE_DIR": str(folder / "state"),
-            "ZOMBIE_INVENTORY": str(fleet.inventory),
-        },
-        cwd=folder,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    out, _ = await asyncio.wait_for(program.communicate(), 60)
-    return program.returncode, out.decode()
+async def zombie(fleet: Fleet, folder: Path, *words: str) -> tuple[int, str]:
+    own = program.environment(folder, ZOMBIE_INVENTORY=str(fleet.inventory))
+    done = await program.awaited("capture", *words, cwd=folder, env=own, within=60)
+    return done.returncode, done.stdout + done.stderr
 
 
 @pytest.mark.long
