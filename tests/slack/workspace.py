@@ -18,10 +18,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.demo.slack import server
 from bot.demo.slack.arguments import read_arguments
-from bot.demo.slack.composer import Said
-from bot.demo.slack.delivery import Delivered, DeliveryTimeouts
+from bot.demo.slack.delivery import DeliveryTimeouts
 from bot.demo.slack.ids import IdGenerator
-from bot.demo.slack.interactions import Submitted
 from bot.demo.slack.message import Message
 from bot.demo.slack.socket_mode import SocketMode, disconnection, send_json
 from bot.demo.slack.view import View
@@ -96,6 +94,10 @@ class SlackWorkspace(server.SlackWorkspace):
         self._clock, self._patience, self._names = clock, patience, IdGenerator(clock, random_bytes)
         self._asked: deque[RecordedCall] = deque(maxlen=MOST_REMEMBERED)
         self._closing = asyncio.Event()
+        self.say = self._composer.say
+        self.click, self.click_in_view = self._interactions.click, self._interactions.click_in_view
+        self.submit, self.close = self._interactions.submit, self._interactions.close
+        self.open_home = self._interactions.open_home
 
     def middlewares(self) -> list[Any]:
         return [*super().middlewares(), self._goes_wrong]
@@ -145,46 +147,10 @@ class SlackWorkspace(server.SlackWorkspace):
         self.dispatcher.way = way
         return way
 
-    # --- what people do
-
-    async def say(self, user: str, channel: str, text: str, thread_ts: str | None = None) -> Said:
-        """Type something and press Enter; see `Composer.say`."""
-        return await self._composer.say(user, channel, text, thread_ts)
-
-    async def click(
-        self,
-        user: str,
-        message: Message,
-        action_id: str,
-        value: Any = None,
-        block_id: str | None = None,
-        shown: dict[str, Any] | None = None,
-    ) -> Delivered:
-        """Click a button, or choose `value` in a menu of a message; see `Interactions.click`."""
-        return await self._interactions.click(user, message, action_id, value, block_id, shown)
-
-    async def click_in_view(
-        self, user: str, view: View, action_id: str, value: Any = None, block_id: str | None = None
-    ) -> Delivered | None:
-        """Click or choose in a modal or the App Home; see `Interactions.click_in_view`."""
-        return await self._interactions.click_in_view(user, view, action_id, value, block_id)
-
-    async def submit(self, user: str, view: View, values: Mapping[str, Any] | None = None) -> Submitted:
-        """Fill in a modal and submit it; see `Interactions.submit`."""
-        return await self._interactions.submit(user, view, values)
-
-    async def close(self, user: str, view: View) -> None:
-        """Close a modal without submitting it."""
-        await self._interactions.close(user, view)
-
     def delete(self, message: Message) -> None:
         """Delete a message that has no replies."""
         del self.state._messages[message.channel][message.ts]
         self.state.changes.wake()
-
-    async def open_home(self, user: str) -> Delivered:
-        """Open the App Home."""
-        return await self._interactions.open_home(user)
 
     # --- for tests
 
