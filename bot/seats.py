@@ -140,7 +140,7 @@ class Counts(Protocol):
 class CureRequest:
     """Somebody wants many nodes cured of these causes, which were found by these selectors.
 
-    Shape: the same `key` is the same request.
+    Shape: the same `key` is the same request; `channel` is empty for one from a terminal, whose login is `os_user`.
     """
 
     selectors: tuple[str, ...]
@@ -148,6 +148,7 @@ class CureRequest:
     key: str
     channel: str
     by: str
+    os_user: str = ""
 
 
 class Cures(Protocol):

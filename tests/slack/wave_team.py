@@ -28,7 +28,7 @@ from bot.extras.waves.chat_decisions import WaveDecisions
 from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import Wave
 from bot.extras.waves.wave_run import WaveRun
-from bot.extras.waves.wave_service import WaveRequest, WaveService
+from bot.extras.waves.wave_service import WaveService
 from bot.ledger import Database
 from bot.seats import Chat, CureRequest
 from bot.surfaces.slack.connection import SlackConnection
@@ -135,8 +135,7 @@ class Fleet:
             for incident in await self.team.ledger.incidents()
             if incident.id[0] == "i"
         ]
-        request = WaveRequest(cure.selectors, cure.causes, cure.by, channel=cure.channel)
-        return await self.desk.propose(name, request, found, PLAYBOOK.name)
+        return await self.desk.propose(name, cure, found, PLAYBOOK.name)
 
     async def waves(self) -> list[Wave]:
         """Return every wave on record."""

@@ -21,8 +21,7 @@ from bot.extras.waves.chat_decisions import WaveDecisions
 from bot.extras.waves.store import WaveCounts, WaveStore
 from bot.extras.waves.wave import Wave
 from bot.extras.waves.wave_run import WaveRun
-from bot.extras.waves.wave_service import WaveRequest
-from bot.extras.waves.wiring import WaveParts, build_wave_service, known_causes, start_wave
+from bot.extras.waves.wiring import WaveParts, build_wave_service, start_wave
 from bot.ledger import Leases
 from bot.seats import CureRequest
 from bot.view.plan_words import PlanWords
@@ -52,10 +51,7 @@ def _cards(bot: Bot) -> WaveCards:
     parts, posting = bot.once(_parts), bot.posting
 
     async def start(name: str, cure: CureRequest, nodes: Sequence[Node]) -> Wave:
-        playbook = parts.acting.playbooks.get("")
-        causes = known_causes(playbook, cure.causes)
-        request = WaveRequest(cure.selectors, causes, cure.by, channel=cure.channel)
-        return await start_wave(parts, request, nodes, playbook, lambda _: None, wave_id=name)
+        return await start_wave(parts, cure, nodes, parts.acting.playbooks.get(""), lambda _: None, wave_id=name)
 
     shown = posting.poster, posting.work, posting.watching
     return WaveCards(parts.service, start, PlanWords(ACTIONS), *shown, bot.log, bot.stores.chat_requests)

@@ -59,23 +59,13 @@ from bot.extras.waves.wave import (
 from bot.ledger import Ledger
 from bot.response.decision import guards
 from bot.response.incident_record import IncidentRecord, null_log, refusals_noted
+from bot.seats import CureRequest
 
 _TRIES = 5  # on Conflict: read again, decide again
 MOST_MEMBERS = 2_000
 PUT_TOGETHER = timedelta(minutes=30)  # from the first incident of a wave to its proposal
 NEVER_PROPOSED = "Its wave was never proposed."
 CONTROLS_GONE = "It was to leave nodes alone, to compare with; control groups of waves are gone."
-
-
-@dataclass(frozen=True, slots=True)
-class WaveRequest:
-    """A request: which nodes, and which causes."""
-
-    selectors: tuple[str, ...]
-    causes: tuple[str, ...]
-    by: str
-    os_user: str = ""
-    channel: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +111,7 @@ class WaveService:
             return await self.record.find(member.incident)
         return None
 
-    async def propose(self, wave_id: str, request: WaveRequest, found: Sequence[Incident], playbook: str) -> Wave:
+    async def propose(self, wave_id: str, request: CureRequest, found: Sequence[Incident], playbook: str) -> Wave:
         """Propose a wave over the incidents with a proposed plan, in random order.
 
         Raises: UsageError when none of them has an offered plan, or they are too many.

@@ -10,8 +10,8 @@ from datetime import timedelta
 
 from bot.app.acting import Acting
 from bot.app.factories import incident_id, randomness
-from bot.domain.alert import TERMINAL, SourceKind
-from bot.domain.contracts import AdvanceLater, Log, NodeDirectory
+from bot.domain.alert import TERMINAL
+from bot.domain.contracts import AdvanceLater, Log
 from bot.domain.errors import LedgerError, UsageError
 from bot.domain.events import GIVE_UP, GO_ON
 from bot.domain.incident import Incident
@@ -26,11 +26,12 @@ from bot.extras.waves.events import WaveMember
 from bot.extras.waves.store import WaveStore
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.wave_run import WaveRun
-from bot.extras.waves.wave_service import WaveRequest, WaveService
+from bot.extras.waves.wave_service import WaveService
 from bot.inventory import Inventory
 from bot.ledger import CaseStore, Ledger
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.incident_record import IncidentRecord, IncidentRequest, null_log
+from bot.seats import CureRequest
 
 AT_ONCE = 20  # nodes that are read for a wave
 LONGEST_PAUSE = timedelta(seconds=5)
@@ -43,7 +44,6 @@ class WaveParts:
     service: WaveService
     run: WaveRun
     recorder: VerdictRecorder
-    nodes: NodeDirectory
     acting: Acting
 
 
@@ -62,7 +62,7 @@ def build_wave_service(
     record = IncidentRecord(ledger, log)
     service = WaveService(acting.policy, record, ledger, waves, stepping.clock, randomness(), lookup, log)
     run = WaveRun(service, acting.responder, known, stepping.runner)
-    return WaveParts(service, run, VerdictRecorder(ledger, acting.proposer, log, cases), known, acting)
+    return WaveParts(service, run, VerdictRecorder(ledger, acting.proposer, log, cases), acting)
 
 
 def known_causes(playbook: Playbook, causes: Sequence[str]) -> tuple[str, ...]:
@@ -80,18 +80,19 @@ def known_causes(playbook: Playbook, causes: Sequence[str]) -> tuple[str, ...]:
 
 async def start_wave(
     parts: WaveParts,
-    request: WaveRequest,
+    request: CureRequest,
     nodes: Sequence[Node],
     playbook: Playbook,
     heard: Callable[[Verdict], None],
-    kind: SourceKind = TERMINAL,
     wave_id: str = "",
 ) -> Wave:
     """Check the nodes, open an incident for each that has the cause, and propose the wave.
 
     Shape: `wave_id` is its id if known before; if empty, a new id is made.
-    Raises: UsageError when no node can be part of it; LedgerError when it cannot be written.
+    Raises: UsageError for a cause that the playbook does not evaluate, and when no node can be part of it; LedgerError
+    when it cannot be written.
     """
+    request = replace(request, causes=known_causes(playbook, request.causes))
     wave_id = wave_id or f"wave-{incident_id()}"
     await parts.service.end_orphans()
     slots = asyncio.Semaphore(AT_ONCE)
@@ -104,7 +105,7 @@ async def start_wave(
 
     verdicts = [verdict for verdict in await asyncio.gather(*map(check, nodes)) if verdict.cause in request.causes]
     text = f"wave {' '.join(request.selectors)} {' '.join(request.causes)}"
-    opening = IncidentRequest(kind, wave_id, request.by, text, playbook.name, os_user=request.os_user, wave=wave_id)
+    opening = IncidentRequest(TERMINAL, wave_id, request.by, text, playbook.name, os_user=request.os_user, wave=wave_id)
     now = parts.acting.remediation.stepping.clock()
     opened = [(opening.unrecorded(verdict.node, now), verdict) for verdict in verdicts]
 

@@ -31,10 +31,11 @@ from bot.extras.waves.serving import WaveKeeper, go_on_here
 from bot.extras.waves.store import WaveStore, check_may_begin
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.wave_run import WaveRun
-from bot.extras.waves.wave_service import NEVER_PROPOSED, PUT_TOGETHER, WaveRequest, WaveService, why_no_member
+from bot.extras.waves.wave_service import NEVER_PROPOSED, PUT_TOGETHER, WaveService, why_no_member
 from bot.extras.waves.wiring import _advanced, run_here
 from bot.ledger import Database, Ledger
 from bot.response.incident_record import null_log
+from bot.seats import CureRequest
 from tests.alerts.pages import judged, of_page
 from tests.known import known
 from tests.schedules.parts import CountingNode
@@ -85,7 +86,7 @@ def proposed(stage: Stage, name: str, wave: str) -> Incident:
     return known(stage.ledger.incident.now(f"i{name}"))
 
 
-REQUEST = WaveRequest(("*",), ("leaked-memory-cgroups",), "terminal:asker")
+REQUEST = CureRequest(("*",), ("leaked-memory-cgroups",), key="", channel="", by="terminal:asker")
 
 
 def test_one_machine_with_two_names_is_one_member_and_a_copied_image_is_another(sqlite: Database) -> None:
