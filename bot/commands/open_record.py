@@ -157,7 +157,6 @@ def stored_case(environment: Mapping[str, str], beginning: str) -> Case | None:
 
     Raises: UsageError when several ids begin like this; CaseError when the case is damaged.
     """
-    from bot.domain.case import read_case
     from bot.domain.fold import triaged_in
     from bot.ledger import CaseStore
 
@@ -169,11 +168,7 @@ def stored_case(environment: Mapping[str, str], beginning: str) -> Case | None:
             triaged = triaged_in(story(environment, incident))
         except UnknownIncident:
             return None
-        text = CaseStore(database).text.now(incident, triaged.case) if triaged is not None and triaged.case else None
-    if triaged is None or text is None:
-        return None
-    shown = triaged.verdict
-    return read_case(text, f"The case of incident {incident}", shown.node, muted=shown.muted)
+        return CaseStore(database).of_verdict.now(incident, triaged) if triaged is not None else None
 
 
 def named_case(environment: Mapping[str, str], named: Path) -> Case:

@@ -11,8 +11,9 @@ from datetime import timedelta
 from sqlalchemy import Connection, bindparam, func, insert, select
 from sqlalchemy import case as where
 
-from bot.domain.case import MOST_ROOM, Case
+from bot.domain.case import MOST_ROOM, Case, read_case
 from bot.domain.errors import LedgerUnavailable
+from bot.domain.events import Triaged
 from bot.domain.json_form import memory_bytes
 from bot.ledger.database import COMPUTING, Store, on_thread, on_thread_of
 from bot.ledger.pruning import forget
@@ -59,6 +60,17 @@ class CaseStore(Store):
             return raw.decode() if raw is not None else None
         except (zlib.error, ValueError, TypeError) as no:
             raise LedgerUnavailable(f"The case of incident {incident} is damaged: {no}.") from no
+
+    @on_thread_of(COMPUTING)
+    def of_verdict(self, incident: str, triaged: Triaged) -> Case | None:
+        """Return the case behind an incident's verdict, with what was muted then; None if it is not stored.
+
+        Raises: CaseError when it is damaged.
+        """
+        text, shown = self.text.now(incident, triaged.case) if triaged.case else None, triaged.verdict
+        if text is None:
+            return None
+        return read_case(text, f"The case of incident {incident}", shown.node, muted=shown.muted)
 
     @on_thread
     def forget(self, kept_for: timedelta, dry_run: bool = False) -> int:

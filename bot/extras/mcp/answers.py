@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain.alert import MCP
-from bot.domain.case import read_case
 from bot.domain.contracts import Clock, Fresh, NodeDirectory, unheard
 from bot.domain.errors import LedgerError, Refused, UnknownIncident, UsageError
 from bot.domain.fold import fold, triaged_in
@@ -120,16 +119,12 @@ class ToolAnswers:
         if triaged is None or triaged.verdict.status is Status.UNREACHABLE:
             nobody = "Nobody could talk to its node" if triaged is not None else "There is no verdict yet"
             raise UsageError(f"{nobody}, so there is nothing to explain of incident {incident_id}.")
-        text = None
-        if self.cases is not None and triaged.case:
-            text = await self.cases.text(incident_id, triaged.case)
-        if text is None:
+        case = await self.cases.of_verdict(incident_id, triaged) if self.cases is not None else None
+        if case is None:
             raise UsageError(
                 f"What the node of incident {incident_id} said is not kept.",
                 "Check the node again, and explain that incident.",
             )
-        shown = triaged.verdict
-        case = read_case(text, f"The case of incident {incident_id}", shown.node, muted=shown.muted)
         explanation = await self.explainer.told(case)
         lines = (*explanation.remarks, *why_text(explanation, self.words))
         said = "".join(f"{line}\n" for line in lines)

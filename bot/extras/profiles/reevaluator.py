@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from bot.domain.alert import BOT
-from bot.domain.case import Case, read_case
+from bot.domain.case import Case
 from bot.domain.contracts import Log
 from bot.domain.entry import Append
 from bot.domain.errors import CaseError, Conflict, ImpossibleEvent, LedgerError, PlaybookError, UsageError
@@ -83,11 +83,10 @@ class VerdictReevaluator:
     async def _verdict_change(self, incident: Incident, reading: str) -> str:
         """Return how the profile changes the verdict on the kept case; empty where it does not."""
         triage = incident.triage
-        text = await self.cases.text(incident.id, triage.case) if triage is not None and triage.case else None
-        if triage is None or text is None:
+        case = await self.cases.of_verdict(incident.id, triage) if triage is not None else None
+        if case is None:
             self.log("profile_not_weighed", incident=incident.id, error="what the node said is not kept")
             return ""
-        case = read_case(text, f"The case of incident {incident.id}", incident.node, muted=triage.verdict.muted)
         own = tuple(run for run in case.runs if run.probe != PROFILE.name)
         before = await self.judge(case, incident.playbook)
         now = await self.judge(replace(case, runs=(*own, as_run(reading))), incident.playbook)

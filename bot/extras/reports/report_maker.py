@@ -107,13 +107,10 @@ def _stored_case(database: Database, incident_id: str, entries: tuple[Entry, ...
     if triaged is None:
         return None, "There is no verdict yet."
     try:
-        text = CaseStore(database).text.now(incident_id, triaged.case) if triaged.case else None
-        if text is None:
-            return None, "What the node said is not stored, so it cannot be evaluated again."
-        shown = triaged.verdict
-        return read_case(text, "What the node said", shown.node, muted=shown.muted), ""
+        case = CaseStore(database).of_verdict.now(incident_id, triaged)
     except (CaseError, LedgerUnavailable) as no:  # it is damaged, or another than its entry names
         return None, no.sentence
+    return case, "" if case is not None else "What the node said is not stored, so it cannot be evaluated again."
 
 
 def _stored_answers(database: Database, incident: Incident) -> Iterator[StoredAnswer]:
