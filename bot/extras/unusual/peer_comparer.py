@@ -99,14 +99,14 @@ class PeerComparer:
     ) -> PeerComparison:
         """Compare a node with its peers, and store its facts. Blocks. Raises: LedgerUnavailable."""
         facts = NodeFacts(node.name, self._clock(), is_healthy, figures)
-        if past := self._store.past(node.name):
+        if past := self._store.past.now(node.name):
             facts = replace(facts, facts={**facts.facts, **rates(facts, past[-1])})
         kind = json.dumps([node.labels.get(label, "") for label in self._like])
         peers = self._refresh_peers(kind)
         peers.remove(node.name)
         found = compare(facts, peers, past, booted)
         facts = replace(facts, stood_out=found.stood_out)
-        self._store.keep(kind, facts)
+        self._store.keep.now(kind, facts)
         self._kinds[kind].latest[node.name] = facts.at  # it is not read back
         if facts.is_healthy:
             peers.add(facts)
@@ -117,7 +117,7 @@ class PeerComparer:
         fresh = self._clock() - FRESH
         held = self._kinds.setdefault(kind, _Kind())
         after = max(held.latest.values(), default=fresh) - OVERLAP
-        for facts in self._store.news(kind, max(after, fresh), held.latest):
+        for facts in self._store.news.now(kind, max(after, fresh), held.latest):
             held.peers.add(facts) if facts.is_healthy else held.peers.remove(facts.node)
             held.latest[facts.node] = facts.at
         for old in [each.node for each in held.peers.nodes.values() if each.at < fresh]:
@@ -132,7 +132,7 @@ class PeerComparer:
         """Forget nodes that are in the inventory no more, and were last read too long ago to be peers."""
         names, before = {node.name for node in nodes}, self._clock() - FRESH
         if names:
-            self._thread.submit(self._store.forget_others, names, before).add_done_callback(self._forgot)
+            self._thread.submit(self._store.forget_others.now, names, before).add_done_callback(self._forgot)
 
     def _forgot(self, done: Future[None]) -> None:
         if not done.cancelled() and (no := done.exception()) is not None:

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from bot.domain.entry import instant_of, instant_text
 from bot.extras.fleet.facts import packed, unpacked
 from bot.extras.unusual.unusual_facts import NodeFacts
-from bot.ledger.database import Database
+from bot.ledger.database import Store, reads, writes
 
 KEPT = 6  # checks of a node
 FRESH = timedelta(days=7)  # a peer was read within them
@@ -50,46 +50,46 @@ _NONE: Mapping[str, datetime] = {}
 _OLD = select(FACTS.c.node).group_by(FACTS.c.node).having(func.max(FACTS.c.at) < bindparam("before"))
 
 
-class FactStore:
-    """Stores the facts of checks and reads them. Each method is a blocking transaction; all raise LedgerUnavailable."""
+class FactStore(Store):
+    """Stores the facts of checks and reads them. Raises: every method raises LedgerUnavailable."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._exists = False
+    _exists = False
 
-    def keep(self, kind: str, facts: NodeFacts) -> None:
+    @writes
+    def keep(self, connection: Connection, kind: str, facts: NodeFacts) -> None:
         """Store them, and forget the node's oldest beyond the latest few."""
         row = {"node": facts.node, "at": instant_text(facts.at), "kind": kind, "healthy": facts.is_healthy}
-        with self._database.writing() as connection:
-            if not self._is_there(connection):
-                FACTS.create(connection)
-            known = list(connection.execute(_TIMES, {"of_node": facts.node}).scalars())
-            if row["at"] not in known:
-                connection.execute(insert(FACTS), row | {"stood_out": facts.stood_out, "facts": packed(facts.facts)})
-            for old in known[KEPT - 1 :]:
-                connection.execute(delete(FACTS).where(_OF_NODE, FACTS.c.at == old), {"of_node": facts.node})
+        if not self._is_there(connection):
+            FACTS.create(connection)
+        known = list(connection.execute(_TIMES, {"of_node": facts.node}).scalars())
+        if row["at"] not in known:
+            connection.execute(insert(FACTS), row | {"stood_out": facts.stood_out, "facts": packed(facts.facts)})
+        for old in known[KEPT - 1 :]:
+            connection.execute(delete(FACTS).where(_OF_NODE, FACTS.c.at == old), {"of_node": facts.node})
 
-    def past(self, node: str) -> tuple[NodeFacts, ...]:
+    @reads
+    def past(self, connection: Connection, node: str) -> tuple[NodeFacts, ...]:
         """Return the latest checks of a node, the oldest first."""
-        with self._database.reading() as connection:
-            rows = connection.execute(_PAST, {"of_node": node}).all() if self._is_there(connection) else ()
-            return tuple(map(_facts, reversed(rows)))
+        rows = connection.execute(_PAST, {"of_node": node}).all() if self._is_there(connection) else ()
+        return tuple(map(_facts, reversed(rows)))
 
-    def news(self, kind: str, after: datetime, known: Mapping[str, datetime] = _NONE) -> tuple[NodeFacts, ...]:
+    @reads
+    def news(
+        self, connection: Connection, kind: str, after: datetime, known: Mapping[str, datetime] = _NONE
+    ) -> tuple[NodeFacts, ...]:
         """Return the checks of nodes of a kind after that time, the oldest first; `known` are the latest by node."""
         asked = {"of_kind": kind, "after": instant_text(after)}
         latest = {node: instant_text(at) for node, at in known.items()}
-        with self._database.reading() as connection:
-            rows = connection.execute(_NEWS, asked).all() if self._is_there(connection) else ()
-            return tuple(_facts(row) for row in rows if row.at > latest.get(row.node, ""))
+        rows = connection.execute(_NEWS, asked).all() if self._is_there(connection) else ()
+        return tuple(_facts(row) for row in rows if row.at > latest.get(row.node, ""))
 
-    def forget_others(self, names: Collection[str], before: datetime) -> None:
+    @writes
+    def forget_others(self, connection: Connection, names: Collection[str], before: datetime) -> None:
         """Forget the checks of all other nodes from before that time."""
-        with self._database.writing() as connection:
-            if self._is_there(connection):
-                old = connection.execute(_OLD, {"before": instant_text(before)}).scalars()
-                for node in [node for node in old if node not in names]:
-                    connection.execute(delete(FACTS).where(_OF_NODE), {"of_node": node})
+        if self._is_there(connection):
+            old = connection.execute(_OLD, {"before": instant_text(before)}).scalars()
+            for node in [node for node in old if node not in names]:
+                connection.execute(delete(FACTS).where(_OF_NODE), {"of_node": node})
 
     def _is_there(self, connection: Connection) -> bool:
         self._exists = self._exists or inspect(connection).has_table(FACTS.name)

@@ -25,6 +25,7 @@ from bot.extras.unusual.peer_comparer import PeerComparer
 from bot.extras.unusual.store import FACTS, KEPT, FactStore
 from bot.extras.unusual.unusual_facts import FEWEST_PEERS, NodeFacts
 from bot.ledger import Database
+from bot.ledger.database import on_thread
 from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.hardware import HardwareReading, Link
 from bot.probes.kernel_log import KernelLogReading
@@ -158,10 +159,10 @@ async def test_verdict_is_not_held_back_by_a_record_that_does_not_answer(
 ) -> None:
     bot = Bot(database, Clock())
 
-    def gone(*_: object) -> None:
+    def gone(*_: Any) -> None:
         raise LedgerUnavailable("The ledger does not answer.")
 
-    monkeypatch.setattr(FactStore, "news", gone)
+    monkeypatch.setattr(FactStore, "news", on_thread(gone))
     assert (await bot.check("one")).status is Status.HEALTHY
     assert bot.logged == ["unusual_not_compared"]
 
@@ -187,12 +188,12 @@ async def test_verdict_waits_no_longer_than_a_moment_for_it(
     bot = Bot(database, Clock())
     bot.extra._patience = 0.05
     go_on = threading.Event()
-    monkeypatch.setattr(FactStore, "news", lambda *_: go_on.wait(10) and ())
+    monkeypatch.setattr(FactStore, "news", on_thread(lambda *_: go_on.wait(10) and ()))
     assert (await bot.check("one")).unusual == ()
     go_on.set()
     await bot.extra.close()
     assert bot.logged == ["unusual_not_compared"]
-    assert [each.node for each in FactStore(database).past("one")] == ["one"], "its facts are stored all the same"
+    assert [each.node for each in FactStore(database).past.now("one")] == ["one"], "its facts are stored all the same"
 
 
 @on_one
@@ -226,10 +227,10 @@ async def test_what_is_said_stands_on_the_verdict_everywhere_and_changes_nothing
 def test_stored_facts_come_back_as_they_were(database: Database) -> None:
     facts = NodeFacts("n", AT, True, {"a": "read", "a.b": 0.25, "a.c[ü]": "there"}, 3.5)
     store = FactStore(database)
-    assert store.past("n") == store.news("k", AT - timedelta(days=1)) == ()
-    store.keep("k", facts)
-    store.keep("k", facts)
-    assert store.past("n") == store.news("k", AT - timedelta(days=1)) == (facts,)
+    assert store.past.now("n") == store.news.now("k", AT - timedelta(days=1)) == ()
+    store.keep.now("k", facts)
+    store.keep.now("k", facts)
+    assert store.past.now("n") == store.news.now("k", AT - timedelta(days=1)) == (facts,)
 
 
 @on_one
@@ -265,7 +266,7 @@ async def test_nodes_that_left_the_inventory_are_forgotten_once_they_are_no_peer
     bot.extra.knows([Node("stays", "10.0.0.1")])
     bot.extra.knows([])
     await bot.check("new")  # after it, on the same thread
-    found = {name: len(FactStore(database).past(name)) for name in ("stays", "gone", "new")}
+    found = {name: len(FactStore(database).past.now(name)) for name in ("stays", "gone", "new")}
     assert found == {"stays": 1, "gone": 0, "new": 2}
 
 
