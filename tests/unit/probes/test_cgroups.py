@@ -117,52 +117,40 @@ def test_memory_moved_to_the_unified_tree_of_a_hybrid_node() -> None:
     assert (reading.mode, reading.dying) == ("v2", 9000)
 
 
-def test_unified_tree_without_memory_is_not_reported_as_zero() -> None:
-    stat = "nr_descendants 0\nnr_subsys_perf_event 1\nnr_dying_descendants 0\nnr_dying_subsys_perf_event 0"
-    rows = "==> /proc/cgroups <==\npids\t8\t90\t1\n"
-    text = v2(stat, "perf_event hugetlb", "tmpfs", "/sys/fs/cgroup/unified", rows)
-    with pytest.raises(CannotRead, match="neither /proc/cgroups nor"):
-        read(text)
+UNIFIED_ONE = "nr_descendants 0\nnr_subsys_perf_event 1\nnr_dying_descendants 0\nnr_dying_subsys_perf_event 0"
+V2_ROWS, V1_ROWS = (f"==> /proc/cgroups <==\n{row}\t1\n" for row in ("pids\t8\t90", "memory\t4\t68680"))
+NO_MEMORY = "cpuset cpu io pids"
 
 
 @pytest.mark.parametrize(
-    "rows",
-    ["memory\t4\t68680\n", "memory\t4\n", "memory\t4\t686", "memory\t4\t68680\t1\npi", "memory 4 x 1\n"],
-    ids=["three-columns", "two-columns", "no-newline", "other-row", "no-number"],
+    ("text", "because"),
+    [
+        (
+            v2(UNIFIED_ONE, "perf_event hugetlb", "tmpfs", "/sys/fs/cgroup/unified", V2_ROWS),
+            "neither /proc/cgroups nor",
+        ),
+        (v2(controllers=NO_MEMORY, more=V1_ROWS), "cannot be seen from here"),  # not mounted, and not switched off
+        (v2(controllers=NO_MEMORY, more=V1_ROWS.replace("\t4\t68680", "\t0\t115")), "neither"),
+        (v1(ROWS.replace("memory\t4\t68680\t1\n", "")), "neither /proc/cgroups"),
+        (v1("memory\t4\t68680\n"), "cut short"),  # three columns
+        (v1("memory\t4\n"), "cut short"),
+        (v1("memory\t4\t686"), "cut short"),
+        (v1("memory\t4\t68680\t1\npi"), "cut short"),  # in another row
+        (v1("memory 4 x 1\n"), "cut short"),
+        (v1().removesuffix(END), "cut short"),
+        (v2("nr_descendants 114"), "cut short"),
+        (v2("nr_descendants 1\nnr_subsys_memory 5\nnr_dying_descendants 3"), "cut short"),
+    ],
 )
-def test_row_that_is_cut_short_is_unread(rows: str) -> None:
-    with pytest.raises(CannotRead, match="cut short"):
-        read(v1(rows))
-
-
-def test_missing_memory_row_is_unread() -> None:
-    with pytest.raises(CannotRead):
-        read(v1(ROWS.replace("memory\t4\t68680\t1\n", "")))
-
-
-@pytest.mark.parametrize("stat", ["nr_descendants 114", "nr_descendants 1\nnr_subsys_memory 5\nnr_dying_descendants 3"])
-def test_cgroup_stat_that_is_cut_short_is_unread(stat: str) -> None:
-    with pytest.raises(CannotRead, match="cut short"):
-        read(v2(stat))
-
-
-def test_look_without_its_end_is_unread() -> None:
-    with pytest.raises(CannotRead, match="cut short"):
-        read(v1().removesuffix(END))
+def test_what_is_cut_short_or_not_seen_is_no_zero(text: str, because: str) -> None:
+    with pytest.raises(CannotRead, match=because):
+        read(text)
 
 
 def test_memory_controller_that_is_switched_off_is_an_answer() -> None:
     off = read(v1(ROWS.replace("memory\t4\t68680\t1", "memory\t0\t1\t0"), walked=""))
     assert (off.dying, off.alive, off.counter) == (0, 0, "the memory controller is switched off")
     assert read(v2(controllers="cpuset cpu io pids")).counter == "the memory controller is switched off"
-
-
-def test_memory_on_a_v1_hierarchy_that_is_not_mounted_is_not_switched_off() -> None:
-    rows = "==> /proc/cgroups <==\nmemory\t4\t68680\t1\n"
-    with pytest.raises(CannotRead, match="cannot be seen from here"):
-        read(v2(controllers="cpuset cpu io pids", more=rows))
-    with pytest.raises(CannotRead, match="neither"):
-        read(v2(controllers="cpuset cpu io pids", more=rows.replace("\t4\t68680", "\t0\t115")))
 
 
 def test_growth_between_the_looks() -> None:
