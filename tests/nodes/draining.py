@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
@@ -20,7 +20,6 @@ from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import ConnectionRefused
 from bot.domain.events import AlertReceived, IncidentEvent, Triaged
-from bot.domain.fence import BOOT_ID, MACHINE_ID, UPTIME, parse_fenced, refusal_text
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.node import Node
@@ -40,12 +39,12 @@ from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
 from bot.response.incident_record import IncidentRecord
 from tests.directories import Always
-from tests.nodes.at_rest import nothing_at_work
 from tests.nodes.cluster_server import ClusterServer, NearApi
 from tests.record.ledgers import database_in_memory
+from tests.schedules.parts import KEY, CountingNode
 from tests.schedules.whole_look import WholeLook
+from tests.schedules.world import BEGAN_AT, World
 
-BEGAN_AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 NAME = "ip-10-0-0-7"  # what the cluster calls it
 LABELS = {"kubernetes_node": NAME}
 LOCKUP = ConfiguredCause(CAUSES["lockup"], {}, ("disable_unit", "cordon", "reboot"), "Update.")
@@ -60,78 +59,46 @@ POLICY = Policy(
     reboot_deadline=timedelta(minutes=5),
 )
 STEPS = ["drain", "reboot", "uncordon"]
+UP = timedelta(seconds=1000)  # it is up when it is first seen
 
 
 @dataclass
-class Machine:
-    """The node as SSH reaches it: it says who it is, and can be rebooted."""
+class Machine(CountingNode):
+    """The node as SSH reaches it; its cluster hears of it again some time after a reboot."""
 
-    seconds: Callable[[], float]
-    boot: int = 0
-    up_at: float = 0.0
-    ready_at: float = 0.0  # when its cluster hears of it again
-    known_boot: int = 0
-    rebooted: list[float] = field(default_factory=list)
-    enabled: bool = True  # its unit
-    machine_id: str = "m" * 32
-
-    def boot_id(self, number: int | None = None) -> str:
-        return f"{self.boot if number is None else number:08x}-0000-4000-8000-000000000007"
+    until_ready: float = 45.0  # seconds after a reboot of ours
+    ready_at: datetime = BEGAN_AT
+    known_boot: str = ""  # to its cluster
 
     def in_cluster(self) -> str:
-        if self.seconds() >= self.ready_at:
-            self.known_boot = self.boot
-        return self.boot_id(self.known_boot)
+        if self.world.now >= self.ready_at:
+            self.known_boot = self.boot_id
+        return self.known_boot
 
-    def reboot(self, away: float = 20.0, until_ready: float = 45.0) -> None:
-        self.rebooted.append(self.seconds())
+    def reboot(self, by_us: bool = True) -> None:
+        self.boots(20.0, self.until_ready)
+
+    def boots(self, away: float = 0.0, until_ready: float = 0.0) -> None:
+        """Begin another boot, as others may have it do at any time."""
         self.boot += 1
-        self.up_at, self.ready_at = self.seconds() + away, self.seconds() + until_ready
+        self.down_until = self.world.now + timedelta(seconds=away)
+        self.up_since = self.down_until - UP
+        self.ready_at = self.world.now + timedelta(seconds=until_ready)
 
     def host_key(self, node: Node) -> str:
-        return "SHA256:as-ever"
-
-    def uptime(self) -> float:
-        return 1000.0 + self.seconds() - self.up_at
+        return KEY
 
     async def read(
         self, node: Node, batch: Batch, deadline: timedelta, host_key: str | None = None
     ) -> AsyncGenerator[Completed, None]:
-        assert host_key in (None, self.host_key(node))
-        if self.seconds() < self.up_at:
+        assert host_key in (None, KEY)
+        if not self.is_up:
             raise ConnectionRefused(f"{node.name} refused the connection.")
         for question in batch.questions:
-            up, (out, err, status) = self.uptime(), self._answer(question.command.argv)
+            up, (out, err, status) = self.uptime, self.answer(question.command.argv)
             yield Completed(
                 question.probe, question.command.name, question.look, out, err, status, started_at_uptime=up
             )
-
-    def _answer(self, argv: tuple[str, ...]) -> tuple[str, str, int]:
-        if argv[0] == "tail":
-            return f"==> {argv[4]} <==\n{self.boot_id()}\n\n==> {argv[5]} <==\n{self.machine_id}\n", "", 0
-        if argv[0] == "cat":
-            return f"{self.boot_id()}\n", "", 0
-        if argv[:2] == ("systemctl", "show"):
-            state = "active\nUnitFileState=enabled" if self.enabled else "inactive\nUnitFileState=disabled"
-            return f"LoadState=loaded\nActiveState={state}\nNRestarts=0\nRestartUSec=10s\n", "", 0
-        if argv[:2] == ("sh", "-c") and len(argv) > 3:  # nothing else stops with its unit
-            return f"Id={argv[-1]}\nNames={argv[-1]}\n\n-- all told --\n", "", 0
-        if (at_rest := nothing_at_work(argv)) is not None:
-            return at_rest, "", 0
-        if argv[:2] == ("sh", "-c"):
-            found = parse_fenced(argv[2])
-            assert found is not None, argv
-            fence, line = found
-            files = {BOOT_ID: self.boot_id(), MACHINE_ID: self.machine_id, UPTIME: f"{self.uptime():.2f} 0.00"}
-            if (why := fence.refusal(files)) is not None:
-                return "", refusal_text(why), why.value
-            if "disable" in line:
-                self.enabled = False
-            elif f"= {self.boot_id()} " not in line:
-                return "", "", 1
-            else:
-                self.reboot()
-        return "", "", 0
 
 
 @dataclass
@@ -142,7 +109,7 @@ class DrainStage:
     server: ClusterServer
     machine: Machine
     kubeconfig: Path
-    since: dict[str, timedelta]
+    world: World
     draining: DrainSettings = DrainSettings("", "prod", timedelta(minutes=4))
     node: Node = Node("n1", "10.0.0.7", 22, labels=LABELS)
     remedy: tuple[Step, ...] = (Step("reboot"),)
@@ -155,10 +122,10 @@ class DrainStage:
 
     @property
     def now(self) -> datetime:
-        return BEGAN_AT + self.since["began"]
+        return self.world.now
 
     async def sleep(self, seconds: float) -> None:
-        self.since["began"] += timedelta(seconds=seconds)
+        self.world.now += timedelta(seconds=seconds)
         await asyncio.sleep(0)
 
     def reach(self) -> NodeAccess:
@@ -166,14 +133,14 @@ class DrainStage:
         return NodeAccess(self.machine, ACTIONS, cluster=ClusterAccess(api), draining=self.draining)
 
     def verdict(self) -> Verdict:
-        host = HostReading("5.4.0", self.machine.boot_id(), timedelta(days=11))
+        host = HostReading("5.4.0", self.machine.boot_id, timedelta(days=11))
         snapshot = Snapshot("n1", self.now, timedelta(seconds=5), {"host": host})
         if self.cured and (self.machine.boot or not self.machine.enabled):
             ruled_out = (RuledOut("lockup", "no core is stuck"),)
             return Verdict("n1", Status.HEALTHY, None, None, "Healthy", ruled_out=ruled_out, snapshot=snapshot)
-        refusal_text = Evidence("stuck", "kernel_log", "core 3 is stuck", ("BUG: soft lockup",))
+        stuck = Evidence("stuck", "kernel_log", "core 3 is stuck", ("BUG: soft lockup",))
         absent = (RuledOut("io-stall", "no task waits for a disk"),)
-        sick = Verdict("n1", Status.CRITICAL, "lockup", Confidence.CONFIRMED, "core 3 is stuck", (refusal_text,),
+        sick = Verdict("n1", Status.CRITICAL, "lockup", Confidence.CONFIRMED, "core 3 is stuck", (stuck,),
                        absent, remedy=self.remedy, snapshot=snapshot)  # fmt: skip
         return with_plan(sick, PLAYBOOK, ACTIONS, self.node, self.draining)
 
@@ -230,7 +197,7 @@ class DrainStage:
                 return await self.told()
             if until is not None and until(incident := await self.told()):
                 return incident
-            self.since["began"] += again.after
+            self.world.now += again.after
         raise AssertionError(f"it never ends: {await self.kinds()}")
 
     async def told(self) -> Incident:
@@ -246,20 +213,16 @@ class DrainStage:
 @asynccontextmanager
 async def drain_stage(folder: Path) -> AsyncIterator[DrainStage]:
     """Run one for the length of a block."""
-    since = {"began": timedelta(0)}
-
-    def seconds() -> float:
-        return since["began"].total_seconds()
-
-    machine = Machine(seconds)
-    node = DemoNode(NAME, machine.in_cluster, lambda: seconds() >= machine.ready_at)
-    cluster = Cluster.of([node], [], seconds)
+    world = World(1, deadly=0)
+    machine = Machine(world, "n1", "cured", up_since=BEGAN_AT - UP)
+    node = DemoNode(NAME, machine.in_cluster, lambda: world.now >= machine.ready_at)
+    cluster = Cluster.of([node], [], lambda: (world.now - BEGAN_AT).total_seconds())
     kubeconfig = folder / "kubeconfig"
     with database_in_memory() as database:
-        ledger = Ledger(database, lambda: BEGAN_AT + since["began"])
+        ledger = Ledger(database, world.record)
         async with ClusterServer.running(cluster) as server:
             kubeconfig.write_text(server.kubeconfig("prod"))
-            yield DrainStage(ledger, server, machine, kubeconfig, since)
+            yield DrainStage(ledger, server, machine, kubeconfig, world)
 
 
 def worker(name: str = "worker-0", **more: object) -> DemoPod:

@@ -46,7 +46,7 @@ async def test_node_takes_no_new_pods_keeps_its_own_and_is_handed_to_a_person(he
     await here.approve()
     done = await here.run()
     assert isinstance(done.steps[0].outcome, StepVerified)
-    assert (here.calls("PATCH"), here.cluster.evicted, here.machine.rebooted) == ([CORDON], [], [])
+    assert (here.calls("PATCH"), here.cluster.evicted, here.machine.boot) == ([CORDON], [], 0)
     assert isinstance(done.ending, Escalated), "it is still here, and resolved would say otherwise"
     assert f"Carried out, but no cure: Cordon {NAME}" in done.ending.because
     assert "lockup has to be ended by a person" in done.ending.because
@@ -63,7 +63,7 @@ async def test_undo_opens_what_it_cordoned_and_only_that(here: DrainStage) -> No
     await here.responder().decide(undo.id, Approval("terminal:ann", "open it"))
     runner = here.runner()
     while (again := await runner.advance(undo.id)) is not None:
-        here.since["began"] += again.after
+        here.world.now += again.after
     assert isinstance((await here.record.find(undo.id)).ending, Resolved)
     assert here.cluster.patched == [f"{NAME} unschedulable=True", f"{NAME} unschedulable=None"]
 
@@ -104,7 +104,7 @@ async def test_node_that_the_bot_keeps_cordoned_is_told_as_that(here: DrainStage
     proposer = Proposer(POLICY, here.reach(), here.ledger, Always(here.node))
     again = known_as(await proposer.event(here.verdict(), PLAYBOOK), Escalated)
     assert again.try_next == "It keeps work away and cures nothing: a person has to see to the node."
-    here.since["began"] += timedelta(hours=25)
+    here.world.now += timedelta(hours=25)
     later = known_as(await proposer.event(here.verdict(), PLAYBOOK), PlanWithheld)
     assert later.because.endswith("cordoned already: nothing is left to do. Incident one did the same before.")
 

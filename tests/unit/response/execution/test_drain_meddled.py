@@ -48,10 +48,10 @@ class Story:
         """Let something happen between two turns of a runner, or nothing."""
         here, chance, what = self.here, self.chance, self.chance.random()
         if what < 0.02:
-            here.machine.reboot(chance.choice((0, 20.0)), chance.choice((0, 45.0, 200.0)))
+            here.machine.boots(chance.choice((0, 20.0)), chance.choice((0, 45.0, 200.0)))
         elif what < 0.05:  # its program dies, and the next comes at once or later
             self.runner = here.runner()
-            here.since["began"] += timedelta(seconds=chance.choice((0, 0, 30, 600, 1200)))
+            here.world.now += timedelta(seconds=chance.choice((0, 0, 30, 600, 1200)))
         elif what < 0.12:
             await self.move_brake()
         elif what < 0.16:
@@ -65,7 +65,7 @@ class Story:
             here.cured = not here.cured
         else:
             return
-        self.told.append((here.since["began"], round(what, 2)))
+        self.told.append((here.now, round(what, 2)))
 
     async def move_brake(self) -> None:
         if self.pull is None:
@@ -77,17 +77,17 @@ class Story:
     async def turn(self) -> bool:
         """Let a runner do the next thing; False once the incident has ended."""
         here, before = self.here, len(self.here.calls("P"))
-        boot, rebooted = here.machine.boot_id(), len(here.machine.rebooted)
+        boot, boots = here.machine.boot_id, here.machine.boot
         again = await self.runner.advance("one")
         incident, calls = await here.told(), here.calls("P")[before:]
-        self.told.append((here.since["began"], incident.state.value, again, calls))
+        self.told.append((here.now, incident.state.value, again, calls))
         self.check([call for call in calls if "selfsubject" not in call], boot, incident)
-        if len(here.machine.rebooted) > rebooted:
+        if here.machine.boot > boots:
             assert (boot, self.pull) == (self.boot, None), self.told[-9:]
         if incident.state is State.UNKNOWN and self.chance.random() < 0.2:
             answer = self.chance.choice((GO_ON, GIVE_UP))
             await here.responder().answer("one", answer, Approval("terminal:ann", "looked at"))
-        here.since["began"] += again.after if again is not None else timedelta(0)
+        here.world.now += again.after if again is not None else timedelta(0)
         return again is not None
 
     def check(self, calls: Sequence[str], boot: str, incident: Incident) -> None:
@@ -133,7 +133,7 @@ async def told(folder: Path, seed: int) -> None:
             here.remedy = (Step("disable_unit", {"unit": "ecs.service"}), Step("reboot"))
         assert isinstance(await here.proposed(*pods, cordoned=was_cordoned), PlanProposed)
         await here.approve()
-        story = Story(here, chance, was_cordoned, here.runner(), here.machine.boot_id())
+        story = Story(here, chance, was_cordoned, here.runner(), here.machine.boot_id)
         for _ in range(1500):
             await story.meddle()
             if not await story.turn():

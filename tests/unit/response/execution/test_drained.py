@@ -53,7 +53,7 @@ async def test_node_is_drained_rebooted_and_uncordoned_with_nothing_but_what_was
     assert [type(step.outcome) for step in done.steps] == [StepVerified] * 3
     assert sorted(here.cluster.evicted) == ["batch/featurize-0", "ray/worker-0"]
     assert here.cluster.patched == [f"{NAME} unschedulable=True", f"{NAME} unschedulable=None"]
-    assert len(here.machine.rebooted) == 1
+    assert here.machine.boot == 1
     commands = [command for step in proposal.plan.steps for command in step.commands]
     changes = here.calls("PATCH") + here.calls("POST")
     assert (changes[0], changes[1]) == (CORDON, UNCORDON)
@@ -78,7 +78,7 @@ async def test_pod_that_came_since_the_offer_is_not_lost_unseen(
 ) -> None:
     here.draining = replace(here.draining, bare_pods=True)
     await here.proposed(worker(), replace(JOB))
-    here.since["began"] += timedelta(minutes=9)
+    here.world.now += timedelta(minutes=9)
     with pytest.raises(StateChanged) if ends != "Resolved" and not is_late else contextlib.nullcontext():
         if is_late:
             await here.approve()
@@ -93,11 +93,11 @@ async def test_pod_that_came_since_the_offer_is_not_lost_unseen(
 async def test_budget_that_says_not_now_is_asked_again_until_it_lets_go(here: DrainStage) -> None:
     await here.approved(worker(budgets=(Budget("ray", refuses=3),)))
     waits: list[str] = []
-    while not here.machine.rebooted:
+    while not here.machine.boot:
         again = known(await here.program.advance("one"))
         assert again.after <= SILENT, "or another runner takes it for dead"
         waits.append(again.because)
-        here.since["began"] += again.after
+        here.world.now += again.after
     assert len(here.calls("POST")) == 4
     assert any("429 Cannot evict pod as it would violate" in one for one in waits)
     assert (await here.kinds()).count("StepStarted") == 2
@@ -116,7 +116,7 @@ async def test_pod_that_does_not_go_by_the_deadline_is_handed_to_a_person(
     assert failed.because.endswith(f"{NAME} stays cordoned: kubectl uncordon {NAME}")
     assert "Not done: reboot, uncordon." in done.ending.try_next
     assert timedelta(minutes=4) <= here.now - done.steps[0].started_at < timedelta(minutes=5)
-    assert here.machine.rebooted == []
+    assert here.machine.boot == 0
     assert here.cluster.evicted == ["ray/worker-1"], "nothing is ever deleted"
 
 
@@ -132,7 +132,7 @@ async def test_pod_that_came_in_the_drain_and_is_not_lost_unseen_is_named(here: 
 async def test_pod_that_comes_back_keeps_the_node_from_its_reboot(here: DrainStage) -> None:
     await here.approved(worker(comes_back=True))
     assert isinstance((await here.run()).ending, Escalated)
-    assert here.machine.rebooted == []
+    assert here.machine.boot == 0
 
 
 async def test_node_that_was_cordoned_before_is_left_cordoned(here: DrainStage) -> None:
@@ -164,7 +164,7 @@ async def test_runner_that_dies_in_the_drain_is_followed_by_another_that_knows_w
     assert done.steps[0].attempt == 2
     assert here.cluster.patched == [f"{NAME} unschedulable=True", f"{NAME} unschedulable=None"]
     assert here.cluster.evicted == ["ray/worker-0"]
-    assert len(here.machine.rebooted) == 1
+    assert here.machine.boot == 1
 
 
 @pytest.mark.parametrize("after", [1, 2, 3, 4, 5, 6, 9, 13, 18, 24])
@@ -187,7 +187,7 @@ async def test_program_that_dies_in_any_call_leaves_nothing_undone_and_nothing_d
     assert isinstance(done.ending, Resolved), done.ending
     assert sorted(here.cluster.evicted) == ["ray/worker-0", "ray/worker-1"]
     assert here.cluster.patched == [f"{NAME} unschedulable=True", f"{NAME} unschedulable=None"]
-    assert len(here.machine.rebooted) == 1
+    assert here.machine.boot == 1
 
 
 @pytest.mark.parametrize("how", ["gone", "down", "broken"])
@@ -198,7 +198,7 @@ async def test_api_that_goes_away_in_the_middle_is_waited_for(here: DrainStage, 
     for _ in range(4):
         again = known(await here.program.advance("one"))
         assert "The API of cluster prod" in again.because
-        here.since["began"] += again.after
+        here.world.now += again.after
     await away(here.server, how, False)
     done = await here.run()
     assert isinstance(done.ending, Resolved), done.ending
@@ -211,7 +211,7 @@ async def test_api_that_stays_away_becomes_a_question(here: DrainStage) -> None:
     await here.server.stop()
     parked = await here.run(until=lambda one: one.question is not None)
     assert f"It is not known whether “Drain {NAME}” took effect" in known(parked.question).question
-    assert here.machine.rebooted == []
+    assert here.machine.boot == 0
     given_up = await here.run()  # nobody answers
     assert f"“Drain {NAME}” took effect, and nothing has taken it back" in known_as(given_up.ending, Escalated).try_next
 
@@ -227,7 +227,7 @@ async def away(server: ClusterServer, how: str, is_away: bool) -> None:
 
 async def test_node_that_somebody_else_rebooted_is_neither_drained_nor_uncordoned(here: DrainStage) -> None:
     await here.approved(worker())
-    here.machine.reboot(0, 0)
+    here.machine.boots()
     with_calls = len(here.calls("P"))
     done = await here.run()
     assert done.state == "cancelled"
@@ -240,7 +240,7 @@ async def test_no_pod_of_another_boot_is_moved_in_the_middle_of_a_drain(here: Dr
     await here.approved(worker(budgets=(Budget("ray", refuses=3),)))
     await here.run(until=lambda _: bool(here.calls("POST")))
     if seen_by == "SSH":
-        here.machine.reboot(0, 0)
+        here.machine.boots()
     else:
         here.cluster.nodes[NAME].boot_id = lambda: "00000063-0000-4000-8000-000000000007"
     changes = here.calls("P")
@@ -259,10 +259,10 @@ async def test_node_whose_reboot_somebody_else_did_is_open_again_once_its_cure_h
     here.remedy = (Step("disable_unit", {"unit": "ecs.service"}), Step("reboot"))
     await here.approved(worker())
     await here.run(until=lambda one: len(one.steps) == at and one.steps[-1].outcome is not None)
-    here.machine.reboot(0, 0)
+    here.machine.boots()
     done = await here.run()
     assert isinstance(done.ending, Resolved), done.ending
-    assert len(here.machine.rebooted) == 1
+    assert here.machine.boot == 1
     assert not here.cluster.nodes[NAME].unschedulable
 
 
@@ -275,9 +275,9 @@ async def test_node_is_opened_only_on_a_look_of_just_now_in_the_boot_that_was_wa
     await here.run(here.runner(), until=lambda one: one.cure_has_held)
     changes = here.calls("P")
     if then == "boots again":
-        here.machine.reboot(0, 0)
+        here.machine.boots()
     else:
-        here.since["began"] += timedelta(minutes=10)
+        here.world.now += timedelta(minutes=10)
         here.cured = False
     done = await here.run(here.runner())
     assert here.calls("P") == changes
@@ -290,7 +290,7 @@ async def test_node_is_opened_only_on_a_look_of_just_now_in_the_boot_that_was_wa
 async def test_node_whose_program_was_away_is_opened_once_it_was_seen_well_again(here: DrainStage) -> None:
     await here.approved(worker())
     watched = await here.run(here.runner(), until=lambda one: one.cure_has_held)
-    here.since["began"] += timedelta(minutes=10)
+    here.world.now += timedelta(minutes=10)
     done = await here.run(here.runner())
     assert isinstance(done.ending, Resolved), done.ending
     assert len(done.samples) == len(watched.samples) + 1
@@ -350,7 +350,7 @@ async def waits(here: DrainStage, rounds: int) -> list[str]:
         again = known(await here.program.advance("one"))
         assert again.after <= SILENT, "or another runner takes it for dead"
         told.append(again.because)
-        here.since["began"] += again.after
+        here.world.now += again.after
     return told
 
 
@@ -379,7 +379,7 @@ async def test_drain_that_is_held_past_its_deadline_leaves_the_node_cordoned_and
     assert failed.because.endswith(f"{NAME} stays cordoned: kubectl uncordon {NAME}")
     assert "Not done: reboot, uncordon." in done.ending.try_next
     assert here.calls("P") == changes, "to let pods come again would be an effect, too"
-    assert (here.machine.rebooted, here.cluster.evicted) == ([], [])
+    assert (here.machine.boot, here.cluster.evicted) == (0, [])
 
 
 async def test_drain_lasts_no_longer_where_other_programs_go_on_with_it(here: DrainStage) -> None:
@@ -406,7 +406,7 @@ async def test_what_holds_up_a_plan_is_said_in_every_state_and_what_takes_its_ti
     while not (incident := await here.told()).cure_has_held:
         again = known(await here.program.advance("one"))
         told |= {again.because} if incident.step_under_way or incident.validation else set()
-        here.since["began"] += again.after
+        here.world.now += again.after
     assert told == {""}, "it reboots, and is watched"
     await pull(here)
     assert SAID in (await waits(here, 1))[0]
@@ -467,7 +467,7 @@ async def test_brake_that_is_never_released_leaves_the_node_cordoned_and_says_so
     await here.run(until=lambda incident: incident.cure_has_held)
     await pull(here)
     await waits(here, 3)
-    here.since["began"] += timedelta(minutes=14)  # the bot stands still, and none of its looks goes on
+    here.world.now += timedelta(minutes=14)  # the bot stands still, and none of its looks goes on
     done = await here.run()
     assert isinstance(done.ending, Escalated)
     assert f"could begin is over. {SAID}" in done.ending.because

@@ -104,10 +104,10 @@ async def test_round_of_a_drain_that_another_runner_ended_moves_nothing(here: Dr
     late = here.runner()
     if begins:
         await late.advance("one")
-        here.since["began"] += timedelta(seconds=2)
+        here.world.now += timedelta(seconds=2)
 
     async def meanwhile() -> None:
-        here.since["began"] += MINUTE
+        here.world.now += MINUTE
         await here.run(here.runner())
         here.cluster.pods.append(worker("worker-2"))
 

@@ -23,7 +23,7 @@ from bot.probes.kernel_log import KernelLogReading
 from bot.response.diagnosis.planning import with_plan
 from tests.known import known_as
 from tests.nodes import draining
-from tests.nodes.draining import NAME, DrainStage, Machine, daemon, worker
+from tests.nodes.draining import NAME, DrainStage, daemon, worker
 from tests.unit.causes import builders as b
 
 BUSES = [f"0000:{number:x}:00.0" for number in range(16, 24)]
@@ -46,7 +46,8 @@ async def test_node_whose_cure_does_not_hold_stays_cordoned_and_a_person_is_told
     assert watched.samples[-1].holds
     here.cured = how != "sick again"
     here.cluster.nodes[NAME].ready = lambda: how != "not Ready"
-    here.machine.up_at = 1e9 if how == "not read" else here.machine.up_at
+    if how == "not read":
+        here.machine.down_until += timedelta(days=9)
     done = await here.run()
     assert isinstance(done.ending, Escalated)
     assert says in done.ending.because
@@ -83,7 +84,7 @@ async def test_gpu_that_was_blamed_and_does_not_come_back_is_not_cured(
     def verdict(stage: DrainStage) -> Verdict:
         asks = "" if stage.machine.boot else "Reboot"
         gpus = (Gpu(bus, "nvidia", True, recovery=asks * (bus == BUSES[0])) for bus in (back if not asks else BUSES))
-        host = replace(b.host(days=0.01 if stage.machine.boot else 11), boot_id=stage.machine.boot_id())
+        host = replace(b.host(days=0.01 if stage.machine.boot else 11), boot_id=stage.machine.boot_id)
         read = replace(b.node(host, GpuReading(tuple(gpus), "answered", ())), node="n1", taken_at=stage.now)
         return with_plan(evaluate_playbook(read, playbook), playbook, ACTIONS, stage.node, stage.draining)
 
@@ -101,17 +102,17 @@ async def test_gpu_that_was_blamed_and_does_not_come_back_is_not_cured(
     [(12, 45, Resolved), (1, 45, Escalated), (12, 280, Resolved), (2, 280, Escalated)],
 )
 async def test_short_log_confirms_the_cure_where_it_reaches_back_to_the_last_step_and_then_to_the_look_before(
-    here: DrainStage, monkeypatch: pytest.MonkeyPatch, minutes: int, until_ready: float, ends: type[IncidentEvent]
+    here: DrainStage, minutes: int, until_ready: float, ends: type[IncidentEvent]
 ) -> None:
-    monkeypatch.setattr(Machine.reboot, "__defaults__", (20.0, until_ready))
+    here.machine.until_ready = until_ready
     await here.approved(daemon())
     lockup = Playbook("p", "", 1, (), (), (ConfiguredCause(CAUSES["lockup"], CAUSES["lockup"].thresholds),))
 
     async def diagnose(node: Node, playbook: str) -> Verdict:
-        up = timedelta(seconds=here.machine.uptime())
+        up = timedelta(seconds=here.machine.uptime)
         began = up - timedelta(minutes=minutes)
         log = KernelLogReading("dmesg", 3000, begins=began, errors_begin=began)
-        host = HostReading("5.4.0", here.machine.boot_id(), up)
+        host = HostReading("5.4.0", here.machine.boot_id, up)
         return evaluate_playbook(replace(b.node(host, log), node="n1"), lockup)
 
     here.program.diagnose = diagnose
@@ -130,8 +131,8 @@ async def test_node_that_was_cordoned_before_is_nobodys_to_open_where_the_cure_f
 
 async def test_node_that_never_gets_ready_is_not_cured_and_not_uncordoned(here: DrainStage) -> None:
     await here.approved(daemon())
-    await here.run(until=lambda _: bool(here.machine.rebooted))
-    here.machine.ready_at = 1e9
+    await here.run(until=lambda _: here.machine.boot > 0)
+    here.machine.ready_at += timedelta(days=9)
     done = await here.run()
     assert isinstance(done.ending, Escalated)
     assert "is not Ready in its cluster" in done.ending.because
@@ -153,7 +154,7 @@ async def test_node_that_a_person_opens_while_it_is_watched_is_left_open(here: D
 async def test_incident_that_is_given_up_says_that_the_node_stays_cordoned(here: DrainStage) -> None:
     await here.approved(daemon())
     await here.run(until=lambda incident: bool(incident.samples))
-    here.machine.machine_id = "f" * 32
+    here.machine.copied_id = "f" * 32
     await here.run(until=lambda incident: incident.question is not None)
     ended = await here.responder().answer("one", GIVE_UP, Approval("terminal:ann", "replaced"))
     assert known_as(ended.ending, Escalated).try_next.endswith(STAYS)
@@ -169,5 +170,5 @@ async def test_alerts_that_join_while_the_node_is_watched_delay_no_look(here: Dr
         joined = AlertJoined(Alert("pagerduty", f"Q{number}"))
         await here.ledger.append("one", watched.seq, joined, "pagerduty:P1")
         again = await here.program.advance("one")
-        here.since["began"] += again.after if again is not None else timedelta(0)
+        here.world.now += again.after if again is not None else timedelta(0)
     assert isinstance((await here.told()).ending, Resolved)
