@@ -25,12 +25,13 @@ class Machine:
     """A machine as it is listed.
 
     Shape: `id` is unique there and never reused. `facts` are what the place says about it (addresses, zone, image);
-    `tags` are set by people.
+    `tags` are set by people. `gone_at` is when it was first listed no more, None while it is listed.
     """
 
     id: str
     facts: Mapping[str, str] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
+    gone_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

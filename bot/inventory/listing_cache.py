@@ -61,14 +61,12 @@ class ListingCache:
             # A partial listing is used only if there is no older listing, so that it drops no machine.
             some = before.machines or error.machines
             return replace(before, machines=some, complaint=one_line(error.sentence, 300))
-        present = {machine.id for machine in machines}
-        gone = [machine for machine in (*before.machines, *before.gone) if machine.id not in present]
-        found = Listing(place, machines, self.now(), tuple(gone[:MOST_MACHINES]))
-        return (
-            found
-            if self._store_listing(found, before)
-            else replace(found, complaint="its listing cannot be kept on disk")
-        )
+        now, present = self.now(), {machine.id for machine in machines}
+        missing = (machine for machine in (*before.machines, *before.gone) if machine.id not in present)
+        gone = [replace(machine, gone_at=machine.gone_at or now) for machine in missing]
+        found = Listing(place, machines, now, tuple(gone[:MOST_MACHINES]))
+        stored = self._store_listing(found, now)
+        return found if stored else replace(found, complaint="its listing cannot be kept on disk")
 
     def _path(self, place: Place) -> Path:
         query = json.dumps([place.kind, place.name, place.asked], sort_keys=True)
@@ -80,23 +78,20 @@ class ListingCache:
                 raw = file.read(_LIMIT_BYTES + 1)
             stored = json.loads(raw) if len(raw) <= _LIMIT_BYTES else {}
             read_at = datetime.fromisoformat(stored["read_at"])
-            gone = [(_machine(row), datetime.fromisoformat(row["gone_at"])) for row in stored["gone"]]
-            still = tuple(machine for machine, at in gone if self.now() - at < GONE_FOR)
+            gone, since = map(_machine, stored["gone"]), self.now() - GONE_FOR
+            still = tuple(machine for machine in gone if machine.gone_at is not None and machine.gone_at > since)
             return Listing(place, tuple(map(_machine, stored["machines"])), read_at, still)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return Listing(place)
 
-    def _store_listing(self, found: Listing, before: Listing) -> bool:
+    def _store_listing(self, found: Listing, read_at: datetime) -> bool:
         """Replace the stored listing; False if the disk refuses it."""
-        assert found.read_at is not None
         path = self._path(found.place)
-        left = self._gone_at_by_id(path)
-        gone = [{**_row(machine), "gone_at": left.get(machine.id, found.read_at.isoformat())} for machine in found.gone]
         stored = {
             "place": [found.place.kind, found.place.name],
-            "read_at": found.read_at.isoformat(),
-            "machines": [_row(machine) for machine in found.machines],
-            "gone": gone,
+            "read_at": read_at.isoformat(),
+            "machines": list(map(_row, found.machines)),
+            "gone": list(map(_row, found.gone)),
         }
         beside = path.with_name(f"{path.name}.{os.getpid()}")
         try:
@@ -108,17 +103,12 @@ class ListingCache:
             return False
         return True
 
-    def _gone_at_by_id(self, path: Path) -> Mapping[str, str]:
-        try:
-            return {row["id"]: row["gone_at"] for row in json.loads(path.read_bytes())["gone"]}
-        except (OSError, ValueError, KeyError, TypeError):
-            return {}
-
 
 def _row(machine: Machine) -> dict[str, Any]:
-    return {"id": machine.id, "facts": dict(machine.facts), "tags": dict(machine.tags)}
+    row = {"id": machine.id, "facts": dict(machine.facts), "tags": dict(machine.tags)}
+    return row if machine.gone_at is None else {**row, "gone_at": machine.gone_at.isoformat()}
 
 
 def _machine(row: Any) -> Machine:
-    texts = [{str(name): str(value) for name, value in row[part].items()} for part in ("facts", "tags")]
-    return Machine(str(row["id"]), *texts)
+    facts, tags = ({str(name): str(value) for name, value in row[part].items()} for part in ("facts", "tags"))
+    return Machine(str(row["id"]), facts, tags, datetime.fromisoformat(row["gone_at"]) if "gone_at" in row else None)
