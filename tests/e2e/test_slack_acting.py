@@ -11,10 +11,10 @@ from pathlib import Path
 
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER
-from bot.demo.slack.typed import mentions
 from bot.demo.slack.view import View
 from bot.domain.entry import Head
 from tests.slack.acting_team import BOB, ONCALL, acting_team, people, with_carol
+from tests.slack.notified import mentions
 from tests.slack.workspace import SlackWorkspace, workspace
 
 

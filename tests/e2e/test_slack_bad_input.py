@@ -11,9 +11,9 @@ import pytest
 
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import ALICE
-from bot.demo.slack.typed import mentions
 from bot.domain.verdict import Verdict
 from tests.e2e.conftest import SlackHere
+from tests.slack.notified import mentions
 from tests.slack.service import Readings, card_saying, reply_saying
 from tests.slack.workspace import SlackWorkspace
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE

@@ -12,7 +12,7 @@ from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT, BOT_USER, SLACKBOT, TEAM_ID, Channel, User
 from bot.demo.slack.refusal import SlackRefused
 from bot.demo.slack.response_urls import respond
-from bot.demo.slack.typed import as_commanded, as_typed, mentions
+from bot.demo.slack.typed import as_commanded, as_typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Composer(Hands):
     # --- messages
 
     async def _deliver_event(self, person: User, place: Channel, message: Message) -> Delivered | None:
-        named = BOT_USER in mentions(message)
+        named = f"<@{BOT_USER}>" in message.text
         if place.is_direct:
             if "im:history" not in self.access.scopes:
                 return None

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.demo.slack.message import Message
-from bot.demo.slack.typed import as_typed, mentions
+from bot.demo.slack.typed import as_typed
+from tests.slack.notified import mentions
 from tests.slack.workspace import SlackWorkspace, workspace
 
 
