@@ -18,7 +18,8 @@ from bot.extras.reports.page import page
 from bot.extras.reports.report import whole_report
 from bot.extras.reports.report_data import ReportData
 from bot.extras.reports.report_maker import report_data
-from tests.record.exporting import ended, record_of
+from tests.record.exporting import ended
+from tests.record.ledgers import ledger_in
 
 RUNS = 7
 MOST_SECONDS, MOST_BYTES = 1.0, 200_000
@@ -29,7 +30,7 @@ def test_report_of_the_founding_incident_is_made_in_a_moment(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     playbooks = library()
-    with record_of(tmp_path) as database:
+    with ledger_in(tmp_path) as database:
         incident = ended(database)
         gathered, drawn = list[float](), list[float]()
 

@@ -14,7 +14,8 @@ from bot.__main__ import main
 from bot.app.version import version
 from bot.domain.fold import fold
 from bot.ledger import Ledger
-from tests.record.exporting import ended, record_of
+from tests.record.exporting import ended
+from tests.record.ledgers import ledger_in
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
@@ -32,7 +33,7 @@ def test_bundle_is_verified_in_another_checkout(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("ZOMBIE_STATE_DIR", str(state))
     monkeypatch.delenv("ZOMBIE_DATABASE_URL", raising=False)
     main(["check", "--local", "--samples", "1", "--open", "--json"])
-    with record_of(state) as database:
+    with ledger_in(state) as database:
         (incident,) = Ledger(database).incidents.now()
         acted = ended(database)
         verdict = fold(Ledger(database).read.now(acted)).verdict

@@ -25,10 +25,10 @@ from tests.record.exporting import (
     judged,
     looked_at,
     raw_of,
-    record_of,
 )
 from tests.record.incidents import BEGAN_AT, BOOT
 from tests.record.keeping import keep
+from tests.record.ledgers import ledger_in
 
 
 def broken(bundle: Bundle) -> list[str]:
@@ -37,7 +37,7 @@ def broken(bundle: Bundle) -> list[str]:
 
 def with_readings_before_a_step(folder: Path) -> tuple[Bundle, str]:
     """The bundle of an incident whose node said something just before a step, and the hash of that."""
-    with record_of(folder) as database:
+    with ledger_in(folder) as database:
         incident_id = judged(database)
         ledger = Ledger(database)
         proposal = fold(ledger.read.now(incident_id)).proposal

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
@@ -55,16 +55,22 @@ from tests.record.exporting import (
     judged,
     looked_at,
     raw_of,
-    record_of,
 )
 from tests.record.incidents import BEGAN_AT, BOOT
 from tests.record.keeping import keep
+from tests.record.ledgers import ledger_in
 
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    with record_of(tmp_path_factory.mktemp("record")) as database:
+    with ledger_in(tmp_path_factory.mktemp("record")) as database:
         return bundle_of(database, ended(database))
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with ledger_in(tmp_path) as database:
+        yield database
 
 
 def look(bundle: Bundle, *heads: str) -> list[str]:
@@ -73,7 +79,7 @@ def look(bundle: Bundle, *heads: str) -> list[str]:
 
 
 def test_bundle_has_everything_and_holds(tmp_path: Path) -> None:
-    with record_of(tmp_path) as database:
+    with ledger_in(tmp_path) as database:
         judged(database, replace(NODE, name="another"))
         incident_id = ended(database)
         bundle = bundle_of(database, incident_id)
@@ -167,7 +173,7 @@ def test_verdict_that_the_case_does_not_give_is_broken_or_unproven_where_a_secre
         return replace(case, runs=(replace(first, stdout=f"{first.stdout}{secret}"), *rest))
 
     monkeypatch.setattr(exporting, "load", load_with_secret)
-    with record_of(tmp_path) as database:
+    with ledger_in(tmp_path) as database:
         incident_id = judged(database)
         bundle = bundle_of(database, incident_id)
     triaged = bundle.entries[1]
@@ -180,7 +186,7 @@ def test_verdict_that_the_case_does_not_give_is_broken_or_unproven_where_a_secre
 
 
 def test_verdict_under_a_mute_is_derived_with_it_wherever_it_is_derived_again(run: CommandLine, tmp_path: Path) -> None:
-    with record_of(tmp_path / "state") as database:
+    with ledger_in(tmp_path / "state") as database:
         ledger = Ledger(database)
         mute = CauseMuted("leaked-memory-cgroups", NODE.name, BEGAN_AT + timedelta(days=7), "known")
         ledger.append.now(HOUSE, None, mute, "terminal:ann")
@@ -240,71 +246,68 @@ def test_other_playbook_or_cause_is_said_and_not_called_broken(
     assert any(says in sentence for sentence in found.unproven), found.unproven
 
 
-def test_open_and_old_incidents_are_told_as_they_are(tmp_path: Path) -> None:
-    with record_of(tmp_path) as database:
-        incident_id = judged(database)
-        still_open = (
-            "it was open when it was exported, so nothing says that entry 3 was the last. Export it again when it has "
-            "ended, or give a head"
-        )
-        found = looked_at(bundle_of(database, incident_id))
-        assert (found.broken, found.unproven) == ([], [still_open])
-        with database.writing() as connection:
-            connection.execute(text("DELETE FROM kept_cases"))
-        found = looked_at(bundle_of(database, incident_id))
-        assert (found.broken, found.unproven) == (
-            [],
-            [still_open, "no case is kept with it, so the verdict cannot be derived again"],
-        )
+def test_open_and_old_incidents_are_told_as_they_are(database: Database) -> None:
+    incident_id = judged(database)
+    still_open = (
+        "it was open when it was exported, so nothing says that entry 3 was the last. Export it again when it has "
+        "ended, or give a head"
+    )
+    found = looked_at(bundle_of(database, incident_id))
+    assert (found.broken, found.unproven) == ([], [still_open])
+    with database.writing() as connection:
+        connection.execute(text("DELETE FROM kept_cases"))
+    found = looked_at(bundle_of(database, incident_id))
+    assert (found.broken, found.unproven) == (
+        [],
+        [still_open, "no case is kept with it, so the verdict cannot be derived again"],
+    )
 
 
-def test_head_on_a_card_is_reached_where_it_is_asked_for(tmp_path: Path) -> None:
-    with record_of(tmp_path) as database:
-        for name in ("first", "earlier"):
-            judged(database, replace(NODE, name=name))
-        earlier, incident_id = Ledger(database).head.now("house"), judged(database)
-        judged(database, replace(NODE, name="later"))
-        later = Ledger(database).head.now("house")
-        short = bundle_of(database, incident_id)
-        for head in (later.noted, later.hash):  # no entry of the bundle contradicts it
-            found = looked_at(short, head)
-            assert (found.broken, len(found.unproven)) == ([], 1)
-            assert f"Export it with --head {NotedHead.of(head)}" in found.unproven[0]
-        first, number = earlier.noted.partition(":")[2], earlier.seq
-        for head, says in (
-            (earlier.noted, "are later than the head that was given"),
-            (f"{number - 1}:{first}", "closing"),
-        ):
-            found = looked_at(short, head)
-            assert (found.broken, says in " ".join(found.unproven)) == ([], True), head
-        assert looked_at(short, f"{number}:{later.hash}").broken, "its own part begins after another entry"
-        long = bundle_of(database, incident_id, NotedHead.of(later.noted))
-        found = looked_at(long, later.noted)
-        assert (found.broken, found.notes) == ([], ["as of its last entry, 3, it was proposed, not ended"])
-        with pytest.raises(BundleError, match="no head"):
-            bundle_of(database, incident_id, NotedHead.of(f"1:{'ab' * 16}"))
+def test_head_on_a_card_is_reached_where_it_is_asked_for(database: Database) -> None:
+    for name in ("first", "earlier"):
+        judged(database, replace(NODE, name=name))
+    earlier, incident_id = Ledger(database).head.now("house"), judged(database)
+    judged(database, replace(NODE, name="later"))
+    later = Ledger(database).head.now("house")
+    short = bundle_of(database, incident_id)
+    for head in (later.noted, later.hash):  # no entry of the bundle contradicts it
+        found = looked_at(short, head)
+        assert (found.broken, len(found.unproven)) == ([], 1)
+        assert f"Export it with --head {NotedHead.of(head)}" in found.unproven[0]
+    first, number = earlier.noted.partition(":")[2], earlier.seq
+    for head, says in (
+        (earlier.noted, "are later than the head that was given"),
+        (f"{number - 1}:{first}", "closing"),
+    ):
+        found = looked_at(short, head)
+        assert (found.broken, says in " ".join(found.unproven)) == ([], True), head
+    assert looked_at(short, f"{number}:{later.hash}").broken, "its own part begins after another entry"
+    long = bundle_of(database, incident_id, NotedHead.of(later.noted))
+    found = looked_at(long, later.noted)
+    assert (found.broken, found.notes) == ([], ["as of its last entry, 3, it was proposed, not ended"])
+    with pytest.raises(BundleError, match="no head"):
+        bundle_of(database, incident_id, NotedHead.of(f"1:{'ab' * 16}"))
 
 
-def test_head_that_was_shown_on_the_way_cuts_nothing_off(tmp_path: Path) -> None:
-    with record_of(tmp_path) as database:
-        ledger, incident_id = Ledger(database), judged(database)
-        entries = ledger.read.now(incident_id)
-        proposal = fold(entries).proposal
-        assert proposal is not None
-        shown = {1: entries[0].hash}  # by the last entry that each of them proves
-        yes, cleared = Approved(proposal.digest, "it is drained"), AlertCleared("pagerduty", "PD9")
-        way: tuple[IncidentEvent, ...] = (yes, StepStarted(1, 1, BOOT), END, cleared)
-        for end, event in enumerate(way, len(entries) + 1):
-            keep(ledger, incident_id, (event,))
-            shown[end] = ledger.head.now(HOUSE).noted
-            for proven, head in shown.items() if end > len(entries) + 2 else ():
-                found = looked_at(bundle_of(database, incident_id, NotedHead.of(head)), head)
-                says = f"entries {proven + 1} to {end} are later than the head that was given: give that of the end"
-                assert (found.broken, found.unproven) == ([], [says] if proven < end else [])
+def test_head_that_was_shown_on_the_way_cuts_nothing_off(database: Database) -> None:
+    ledger, incident_id = Ledger(database), judged(database)
+    entries = ledger.read.now(incident_id)
+    proposal = fold(entries).proposal
+    assert proposal is not None
+    shown = {1: entries[0].hash}  # by the last entry that each of them proves
+    yes, cleared = Approved(proposal.digest, "it is drained"), AlertCleared("pagerduty", "PD9")
+    way: tuple[IncidentEvent, ...] = (yes, StepStarted(1, 1, BOOT), END, cleared)
+    for end, event in enumerate(way, len(entries) + 1):
+        keep(ledger, incident_id, (event,))
+        shown[end] = ledger.head.now(HOUSE).noted
+        for proven, head in shown.items() if end > len(entries) + 2 else ():
+            found = looked_at(bundle_of(database, incident_id, NotedHead.of(head)), head)
+            says = f"entries {proven + 1} to {end} are later than the head that was given: give that of the end"
+            assert (found.broken, found.unproven) == ([], [says] if proven < end else [])
 
 
 def test_forged_case_of_any_size_is_left_out_in_little_memory(tmp_path: Path) -> None:
-    with record_of(tmp_path) as database:
+    with ledger_in(tmp_path) as database:
         incident_id = judged(database)
         swell = text("UPDATE kept_cases SET body = :body")
         with database.writing() as connection:
@@ -316,43 +319,41 @@ def test_forged_case_of_any_size_is_left_out_in_little_memory(tmp_path: Path) ->
     assert megabytes <= 150
     with path.open("rb") as file:
         assert "no case is kept with it" in str(verified(file, library()).unproven)
-    with record_of(tmp_path) as database:
+    with ledger_in(tmp_path) as database:
         with database.writing() as connection:
             connection.execute(swell, {"body": os.urandom(2 * 1024 * 1024)})
         with pytest.raises(LedgerUnavailable, match="larger than any that is kept"):
             bundle_of(database, incident_id)
 
 
-def test_case_that_was_exchanged_in_the_database_is_nobodys(tmp_path: Path) -> None:
-    with record_of(tmp_path) as database:
-        incident_id, other = judged(database), judged(database, replace(NODE, name="another"))
-        digest = next(e.event.case for e in Ledger(database).read.now(incident_id) if isinstance(e.event, Triaged))
-        with database.writing() as connection:
-            exchanged = "UPDATE kept_cases SET body = (SELECT body FROM kept_cases WHERE incident = :other)"
-            connection.execute(text(f"{exchanged} WHERE incident = :id"), {"other": other, "id": incident_id})
-        for use in (
-            lambda: CaseStore(database).text.now(incident_id, digest),
-            lambda: bundle_of(database, incident_id),
-            lambda: stored_case({"ZOMBIE_STATE_DIR": str(tmp_path)}, incident_id),
-        ):
-            with pytest.raises(LedgerUnavailable, match="not the one that its entry names"):
-                use()
-        assert any("is damaged: it is not the one that its entry names" in str(each) for each in audit(database).broken)
-        assert "not the one that its entry names" in report_data(database, incident_id, library(), BEGAN_AT).no_why
-        with database.writing() as connection:
-            connection.execute(text("UPDATE kept_cases SET body = 7 WHERE incident = :id"), {"id": incident_id})
-        with pytest.raises(LedgerUnavailable, match="damaged"):
-            bundle_of(database, incident_id)
+def test_case_that_was_exchanged_in_the_database_is_nobodys(tmp_path: Path, database: Database) -> None:
+    incident_id, other = judged(database), judged(database, replace(NODE, name="another"))
+    digest = next(e.event.case for e in Ledger(database).read.now(incident_id) if isinstance(e.event, Triaged))
+    with database.writing() as connection:
+        exchanged = "UPDATE kept_cases SET body = (SELECT body FROM kept_cases WHERE incident = :other)"
+        connection.execute(text(f"{exchanged} WHERE incident = :id"), {"other": other, "id": incident_id})
+    for use in (
+        lambda: CaseStore(database).text.now(incident_id, digest),
+        lambda: bundle_of(database, incident_id),
+        lambda: stored_case({"ZOMBIE_STATE_DIR": str(tmp_path)}, incident_id),
+    ):
+        with pytest.raises(LedgerUnavailable, match="not the one that its entry names"):
+            use()
+    assert any("is damaged: it is not the one that its entry names" in str(each) for each in audit(database).broken)
+    assert "not the one that its entry names" in report_data(database, incident_id, library(), BEGAN_AT).no_why
+    with database.writing() as connection:
+        connection.execute(text("UPDATE kept_cases SET body = 7 WHERE incident = :id"), {"id": incident_id})
+    with pytest.raises(LedgerUnavailable, match="damaged"):
+        bundle_of(database, incident_id)
 
 
-def test_broken_record_is_not_exported(tmp_path: Path) -> None:
-    with record_of(tmp_path) as database:
-        incident_id = ended(database)
-        with database.writing() as connection:
-            connection.execute(text("DROP TRIGGER entries_stay_as_they_are"))
-            connection.execute(text("UPDATE entries SET \"by\" = 'slack:T1/U666' WHERE kind = 'Approved'"))
-        with pytest.raises(BundleError, match=f"{incident_id}/4"):
-            bundle_of(database, incident_id)
+def test_broken_record_is_not_exported(database: Database) -> None:
+    incident_id = ended(database)
+    with database.writing() as connection:
+        connection.execute(text("DROP TRIGGER entries_stay_as_they_are"))
+        connection.execute(text("UPDATE entries SET \"by\" = 'slack:T1/U666' WHERE kind = 'Approved'"))
+    with pytest.raises(BundleError, match=f"{incident_id}/4"):
+        bundle_of(database, incident_id)
 
 
 def sealed_anew(connection: Connection, stream: str, change: Callable[[dict[str, Any]], None], fewer: int = 0) -> None:
@@ -420,43 +421,40 @@ def unnoted(connection: Connection, stream: str) -> None:
     ],
 )
 def test_forged_story_is_neither_exported_nor_shown_with_a_genuine_head(
-    put_on_record: Callable[[Database], str],
-    forge: Callable[[Connection, str], None],
-    says: str,
-    tmp_path: Path,
+    put_on_record: Callable[[Database], str], forge: Callable[[Connection, str], None], says: str, database: Database
 ) -> None:
-    with record_of(tmp_path) as database:
-        incident_id = put_on_record(database)
-        with database.writing() as connection:
-            forge(connection, incident_id)
-            connection.execute(text("DELETE FROM kept_cases"))  # a report without readings explains nothing: quicker
-        with pytest.raises(BundleError, match=re.escape(f"The record is broken: {incident_id}{says}.")):
-            bundle_of(database, incident_id)
-        data = report_data(database, incident_id, library(), BEGAN_AT)
-        assert (data.head, f"{incident_id}{says}" in data.broken) == ("", True)
+    incident_id = put_on_record(database)
+    with database.writing() as connection:
+        forge(connection, incident_id)
+        connection.execute(text("DELETE FROM kept_cases"))  # a report without readings explains nothing: quicker
+    with pytest.raises(BundleError, match=re.escape(f"The record is broken: {incident_id}{says}.")):
+        bundle_of(database, incident_id)
+    data = report_data(database, incident_id, library(), BEGAN_AT)
+    assert (data.head, f"{incident_id}{says}" in data.broken) == ("", True)
 
 
-def test_kept_case_goes_with_its_incident_or_when_it_is_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with record_of(tmp_path) as database:
-        incident_id = judged(database)
-        digest = next(e.event.case for e in Ledger(database).read.now(incident_id) if isinstance(e.event, Triaged))
-        cases = CaseStore(database)
-        kept = cases.text.now(incident_id, digest)
-        assert kept is not None
-        assert cases.keep.now(incident_id, read_case(kept, "here", "n")) == digest, "twice is once"
-        assert cases.forget.now(timedelta(days=2)) == 0
-        assert (audit(database).broken, audit(database).gone) == ((), 0)
-        assert (cases.forget.now(-timedelta(days=1), dry_run=True), cases.forget.now(-timedelta(days=1))) == (1, 1)
-        assert cases.text.now(incident_id, digest) is None
-        assert (audit(database).broken, audit(database).gone) == ((), 1)
-        monkeypatch.setattr(case_store, "MOST_BYTES", 20_000)
-        noise = Completed("host", "noise", 0, os.urandom(20_000).hex())
-        huge = replace(read_case(kept, "here", "n"), runs=(noise,))
-        assert cases.keep.now(incident_id, huge) == "", "larger than is kept"
+def test_kept_case_goes_with_its_incident_or_when_it_is_old(
+    monkeypatch: pytest.MonkeyPatch, database: Database
+) -> None:
+    incident_id = judged(database)
+    digest = next(e.event.case for e in Ledger(database).read.now(incident_id) if isinstance(e.event, Triaged))
+    cases = CaseStore(database)
+    kept = cases.text.now(incident_id, digest)
+    assert kept is not None
+    assert cases.keep.now(incident_id, read_case(kept, "here", "n")) == digest, "twice is once"
+    assert cases.forget.now(timedelta(days=2)) == 0
+    assert (audit(database).broken, audit(database).gone) == ((), 0)
+    assert (cases.forget.now(-timedelta(days=1), dry_run=True), cases.forget.now(-timedelta(days=1))) == (1, 1)
+    assert cases.text.now(incident_id, digest) is None
+    assert (audit(database).broken, audit(database).gone) == ((), 1)
+    monkeypatch.setattr(case_store, "MOST_BYTES", 20_000)
+    noise = Completed("host", "noise", 0, os.urandom(20_000).hex())
+    huge = replace(read_case(kept, "here", "n"), runs=(noise,))
+    assert cases.keep.now(incident_id, huge) == "", "larger than is kept"
 
 
 def test_export_names_its_file_by_itself(run: CommandLine, tmp_path: Path) -> None:
-    with record_of(tmp_path / "state") as database:
+    with ledger_in(tmp_path / "state") as database:
         incident_id = ended(database)
     assert run("incidents", "export", incident_id[:8]).out.startswith(f"incident-{incident_id}.jsonl: ")
     assert run("verify", f"incident-{incident_id}.jsonl").status == 0
@@ -464,7 +462,7 @@ def test_export_names_its_file_by_itself(run: CommandLine, tmp_path: Path) -> No
 
 def test_no_transaction_waits_for_whoever_reads_the_bundle_from_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(pipe := tmp_path / "pipe")
-    with record_of(tmp_path) as database, ThreadPoolExecutor() as beside:
+    with ledger_in(tmp_path) as database, ThreadPoolExecutor() as beside:
         incident_id = ended(database)
 
         def read() -> tuple[int, bytes]:

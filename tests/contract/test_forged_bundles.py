@@ -27,7 +27,8 @@ from bot.surfaces.incidents import incident_text
 from bot.view.context import ViewContext
 from bot.view.plan_words import PlanWords
 from tests.commandline import CommandLine
-from tests.record.exporting import NODE, Measured, bundle_of, damage, ended, judged, looked_at, raw_of, record_of
+from tests.record.exporting import NODE, Measured, bundle_of, damage, ended, judged, looked_at, raw_of
+from tests.record.ledgers import ledger_in
 
 
 class Scene(NamedTuple):
@@ -43,7 +44,7 @@ Forgery: TypeAlias = Callable[[Scene], Bundle]
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
-    with record_of(tmp_path_factory.mktemp("forged")) as database:
+    with ledger_in(tmp_path_factory.mktemp("forged")) as database:
         first = ended(database)
         head = Ledger(database).head.now("house").noted
         second = judged(database, replace(NODE, name="another"))
@@ -203,6 +204,7 @@ FORGERIES: dict[str, Forgery] = {
     "the last entry dropped": lambda scene: replace(scene.bundle, entries=scene.bundle.entries[:-1]),
     "two entries in another order": reordered,
     "readings of another incident": readings_of_another,
+    "readings of which one is left out": readings_changed,
     "readings left out": lambda scene: replace(scene.bundle, case=None),
     "house left out": lambda scene: with_house(scene.bundle, ()),
     "house cut in front": without_beginning,

@@ -69,44 +69,41 @@ BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
 LEAK = "leaked-memory-cgroups"
 
 
-def test_looks_are_kept_once_and_come_in_order(database_url: str) -> None:
-    with Database.open(database_url) as database:
-        store = ReadingStore(database)
-        told = [CountSample(BEGAN + timedelta(hours=at), 1_000.5 * at, "boot") for at in range(4)]
-        for look in (told[2], told[0], told[3], told[1], told[1]):
-            store.keep.now("gpu-1", LEAK, look)
-        store.keep.now("gpu-2", LEAK, told[0])
-        assert store.looks.now("gpu-1", LEAK) == tuple(told)
-        assert store.looks.now("gpu-1", "disk-full") == ()
-        assert store.series.now() == (("gpu-1", LEAK), ("gpu-2", LEAK))
+def test_looks_are_kept_once_and_come_in_order(database: Database) -> None:
+    store = ReadingStore(database)
+    told = [CountSample(BEGAN + timedelta(hours=at), 1_000.5 * at, "boot") for at in range(4)]
+    for look in (told[2], told[0], told[3], told[1], told[1]):
+        store.keep.now("gpu-1", LEAK, look)
+    store.keep.now("gpu-2", LEAK, told[0])
+    assert store.looks.now("gpu-1", LEAK) == tuple(told)
+    assert store.looks.now("gpu-1", "disk-full") == ()
+    assert store.series.now() == (("gpu-1", LEAK), ("gpu-2", LEAK))
 
 
-def test_the_latest_are_read_where_there_are_very_many(database_url: str) -> None:
-    with Database.open(database_url) as database:
-        store = ReadingStore(database)
-        with database.writing() as connection:
-            connection.exec_driver_sql(
-                "INSERT INTO readings SELECT 'gpu-1', 'x', '2025-01-01T00:00:00.' || n, 1, '' FROM "
-                + (
-                    "generate_series(100000, 105999) AS g(n)"
-                    if connection.dialect.name == "postgresql"
-                    else "(WITH RECURSIVE g(n) AS (SELECT 100000 UNION ALL SELECT n + 1 FROM g WHERE n < 105999) "
-                    "SELECT n FROM g)"
-                )
+def test_the_latest_are_read_where_there_are_very_many(database: Database) -> None:
+    store = ReadingStore(database)
+    with database.writing() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO readings SELECT 'gpu-1', 'x', '2025-01-01T00:00:00.' || n, 1, '' FROM "
+            + (
+                "generate_series(100000, 105999) AS g(n)"
+                if connection.dialect.name == "postgresql"
+                else "(WITH RECURSIVE g(n) AS (SELECT 100000 UNION ALL SELECT n + 1 FROM g WHERE n < 105999) "
+                "SELECT n FROM g)"
             )
-            connection.exec_driver_sql('UPDATE readings SET "at" = "at" || \'Z\'')
-        assert len(store.looks.now("gpu-1", "x")) == MOST_LOOKS
+        )
+        connection.exec_driver_sql('UPDATE readings SET "at" = "at" || \'Z\'')
+    assert len(store.looks.now("gpu-1", "x")) == MOST_LOOKS
 
 
-def test_what_is_older_is_forgotten_where_that_is_asked_for(database_url: str) -> None:
-    with Database.open(database_url) as database:
-        store, now = ReadingStore(database), datetime.now(UTC)
-        for days in (1, 20, 40):
-            store.keep.now("gpu-1", LEAK, CountSample(now - timedelta(days=days), days, ""))
-        assert store.forget.now(timedelta(days=30), dry_run=True) == 1
-        assert len(store.looks.now("gpu-1", LEAK)) == 3
-        assert store.forget.now(timedelta(days=30)) == 1
-        assert [look.value for look in store.looks.now("gpu-1", LEAK)] == [20, 1]
+def test_what_is_older_is_forgotten_where_that_is_asked_for(database: Database) -> None:
+    store, now = ReadingStore(database), datetime.now(UTC)
+    for days in (1, 20, 40):
+        store.keep.now("gpu-1", LEAK, CountSample(now - timedelta(days=days), days, ""))
+    assert store.forget.now(timedelta(days=30), dry_run=True) == 1
+    assert len(store.looks.now("gpu-1", LEAK)) == 3
+    assert store.forget.now(timedelta(days=30)) == 1
+    assert [look.value for look in store.looks.now("gpu-1", LEAK)] == [20, 1]
 
 
 CAUSE = "leaked-memory-cgroups"
@@ -117,52 +114,49 @@ def told(ledger: Ledger, stream: str, state: State) -> None:
         ledger.append.now(stream, seq, event, by_whom(event))
 
 
-def test_incidents_are_counted_by_state_and_cause(database_url: str) -> None:
-    with Database.open(database_url) as database:
-        ledger, tallies = Ledger(database), LedgerCounts(database)
+def test_incidents_are_counted_by_state_and_cause(database: Database) -> None:
+    ledger, tallies = Ledger(database), LedgerCounts(database)
 
-        def found() -> tuple[dict[str, float], dict[tuple[str, ...], float]]:
-            read = tallies.read.now()
-            by_state = {state: count for (state,), count in read["zombie_incidents"].items()}
-            assert by_state.keys() == {state.value for state in State}
-            return {state: count for state, count in by_state.items() if count}, {**read["zombie_incidents_by_cause"]}
+    def found() -> tuple[dict[str, float], dict[tuple[str, ...], float]]:
+        read = tallies.read.now()
+        by_state = {state: count for (state,), count in read["zombie_incidents"].items()}
+        assert by_state.keys() == {state.value for state in State}
+        return {state: count for state, count in by_state.items() if count}, {**read["zombie_incidents_by_cause"]}
 
-        assert found() == ({}, {})
-        told(ledger, "one", State.PROPOSED)
-        told(ledger, "two", State.PROPOSED)
-        told(ledger, "three", State.OPENED)
-        assert found() == ({"proposed": 2, "opened": 1}, {(CAUSE, "proposed"): 2})
-        assert found() == ({"proposed": 2, "opened": 1}, {(CAUSE, "proposed"): 2})
-        ledger.append.now("two", 3, WAYS[State.DECLINED][-1], by_whom(WAYS[State.DECLINED][-1]))
-        by_cause = {(CAUSE, "proposed"): 1, (CAUSE, "declined"): 1}
-        assert found() == ({"proposed": 1, "declined": 1, "opened": 1}, by_cause)
-
-
-def test_waves_are_counted_by_state(database_url: str) -> None:
-    with Database.open(database_url) as database:
-        tallies, waves = LedgerCounts(database, [WaveCounts().read]), WaveStore(database)
-        none = {(state.value,): 0 for state in WaveState}
-        assert tallies.read.now()["zombie_waves"] == none
-        proposed = next(event for event in WAVE_EVENTS if isinstance(event, WaveProposed))
-        for name in ("wave-one1", "wave-two2"):
-            waves.append.now(name, 0, proposed, "terminal:ann")
-        waves.append.now("wave-two2", 1, WaveDeclined("not now"), "terminal:bob")
-        assert tallies.read.now()["zombie_waves"] == none | {("proposed",): 1, ("declined",): 1}
+    assert found() == ({}, {})
+    told(ledger, "one", State.PROPOSED)
+    told(ledger, "two", State.PROPOSED)
+    told(ledger, "three", State.OPENED)
+    assert found() == ({"proposed": 2, "opened": 1}, {(CAUSE, "proposed"): 2})
+    assert found() == ({"proposed": 2, "opened": 1}, {(CAUSE, "proposed"): 2})
+    ledger.append.now("two", 3, WAYS[State.DECLINED][-1], by_whom(WAYS[State.DECLINED][-1]))
+    by_cause = {(CAUSE, "proposed"): 1, (CAUSE, "declined"): 1}
+    assert found() == ({"proposed": 1, "declined": 1, "opened": 1}, by_cause)
 
 
-def test_what_waits_and_the_brake_are_told(database_url: str) -> None:
-    with Database.open(database_url) as database:
-        ledger, tallies, outbox = Ledger(database), LedgerCounts(database), Outbox(database)
-        assert tallies.read.now().keys() == OF_RECORD.keys()
+def test_waves_are_counted_by_state(database: Database) -> None:
+    tallies, waves = LedgerCounts(database, [WaveCounts().read]), WaveStore(database)
+    none = {(state.value,): 0 for state in WaveState}
+    assert tallies.read.now()["zombie_waves"] == none
+    proposed = next(event for event in WAVE_EVENTS if isinstance(event, WaveProposed))
+    for name in ("wave-one1", "wave-two2"):
+        waves.append.now(name, 0, proposed, "terminal:ann")
+    waves.append.now("wave-two2", 1, WaveDeclined("not now"), "terminal:bob")
+    assert tallies.read.now()["zombie_waves"] == none | {("proposed",): 1, ("declined",): 1}
 
-        def now(name: str) -> float:
-            return tallies.read.now()[f"zombie_{name}"][()]
 
-        assert (now("posts_waiting"), now("queue_depth")) == (0, 0)
-        outbox.keep.now(Post("one", "card", "C1", {"text": "x"}))
-        assert now("posts_waiting") == 1
-        assert not now("brake")
-        ledger.append.now(HOUSE, None, BrakePulled("rollout"), "terminal:ann")
-        assert now("brake")
-        ledger.append.now(HOUSE, None, BrakeReleased("over"), "terminal:ann")
-        assert not now("brake")
+def test_what_waits_and_the_brake_are_told(database: Database) -> None:
+    ledger, tallies, outbox = Ledger(database), LedgerCounts(database), Outbox(database)
+    assert tallies.read.now().keys() == OF_RECORD.keys()
+
+    def now(name: str) -> float:
+        return tallies.read.now()[f"zombie_{name}"][()]
+
+    assert (now("posts_waiting"), now("queue_depth")) == (0, 0)
+    outbox.keep.now(Post("one", "card", "C1", {"text": "x"}))
+    assert now("posts_waiting") == 1
+    assert not now("brake")
+    ledger.append.now(HOUSE, None, BrakePulled("rollout"), "terminal:ann")
+    assert now("brake")
+    ledger.append.now(HOUSE, None, BrakeReleased("over"), "terminal:ann")
+    assert not now("brake")

@@ -8,8 +8,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from io import BytesIO
@@ -37,7 +35,6 @@ from bot.transport.replay import ReplayTransport
 from tests.contract.test_why import FOUNDING
 from tests.record.incidents import ASKER, BEGAN_AT, BOOT
 from tests.record.keeping import keep
-from tests.record.ledgers import ledger_in
 from tests.shipped import shipped
 
 NODE = Node("ray-gpu-1a-0417", "10.0.0.7", labels={"kubernetes_node": "ip-10-0-0-7"})
@@ -74,12 +71,6 @@ class Offering:
 
     async def event(self, verdict: Verdict, *_: Any) -> PlanProposed | None:
         return None if verdict.plan is None else PlanProposed.of(verdict.plan, {"boot_id": BOOT})
-
-
-@contextmanager
-def record_of(folder: Path) -> Iterator[Database]:
-    with ledger_in(folder) as database:
-        yield database
 
 
 def judged(database: Database, at_node: Node = NODE) -> str:

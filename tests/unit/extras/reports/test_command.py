@@ -16,8 +16,9 @@ from bot.extras.cases.explaining import Why
 from bot.ledger import Ledger
 from bot.ledger.tables import KEPT_CASES
 from tests.commandline import CommandLine
-from tests.record.exporting import NODE, SECRET, ended, judged, record_of
+from tests.record.exporting import NODE, SECRET, ended, judged
 from tests.record.keeping import keep
+from tests.record.ledgers import ledger_in
 from tests.unit.extras.reports.report_data import everything
 from tests.unit.extras.reports.test_page import HOSTILE, Skeleton
 
@@ -29,7 +30,7 @@ def unexplained(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_page_is_written_where_it_says_with_what_the_record_and_the_node_said(run: CommandLine, tmp_path: Path) -> None:
-    with record_of(tmp_path / "state") as database:
+    with ledger_in(tmp_path / "state") as database:
         incident = ended(database)
     assert run("report", incident[:6]) == (0, f"report-{incident}.html\n", "")
     page = (tmp_path / f"report-{incident}.html").read_text()
@@ -40,7 +41,7 @@ def test_page_is_written_where_it_says_with_what_the_record_and_the_node_said(ru
 
 @pytest.mark.usefixtures("unexplained")
 def test_head_of_the_report_is_one_that_the_audit_finds(run: CommandLine, tmp_path: Path) -> None:
-    with record_of(tmp_path / "state") as database:
+    with ledger_in(tmp_path / "state") as database:
         incident = ended(database)
     out = run("report", incident, "--markdown")[1]
     (head,) = re.findall(r"zombie audit verify --head (\S+)", out)
@@ -52,7 +53,7 @@ def test_head_of_the_report_is_one_that_the_audit_finds(run: CommandLine, tmp_pa
 def test_gpu_hours_are_counted_by_the_label_that_was_kept_and_else_by_the_inventory(
     run: CommandLine, tmp_path: Path
 ) -> None:
-    with record_of(tmp_path / "state") as database:
+    with ledger_in(tmp_path / "state") as database:
         labelled = judged(database, replace(NODE, labels={**NODE.labels, "gpus": "8"}))
         bare = judged(database, replace(NODE, name="bare"))
     assert "GPU-hours (8 GPUs by the label gpus)" in run("report", labelled, "--markdown")[1]
@@ -64,7 +65,7 @@ def test_gpu_hours_are_counted_by_the_label_that_was_kept_and_else_by_the_invent
 
 
 def test_report_is_made_also_of_what_is_kept_no_more(run: CommandLine, tmp_path: Path) -> None:
-    with record_of(tmp_path / "state") as database:
+    with ledger_in(tmp_path / "state") as database:
         incident = ended(database)
         with database.writing() as connection:
             connection.execute(delete(KEPT_CASES))
@@ -80,7 +81,7 @@ def test_report_is_made_also_where_house_is_not_read(
     def cut(*_: object) -> NoReturn:
         raise LedgerUnavailable("The connection was lost.")
 
-    with record_of(tmp_path / "state") as database:
+    with ledger_in(tmp_path / "state") as database:
         incident = ended(database)
     monkeypatch.setattr("bot.extras.reports.report_maker.excerpt", cut)
     status, out, _ = run("report", incident, "--markdown")
@@ -88,7 +89,7 @@ def test_report_is_made_also_where_house_is_not_read(
 
 
 def test_playbook_that_changed_since_is_not_evaluated_by(run: CommandLine, tmp_path: Path) -> None:
-    with record_of(tmp_path / "state") as database:
+    with ledger_in(tmp_path / "state") as database:
         incident = ended(database)
     (tmp_path / "mine").mkdir()
     shipped = (Path(__file__).parents[4] / "playbooks" / "node-health.yaml").read_text()
@@ -100,7 +101,7 @@ def test_playbook_that_changed_since_is_not_evaluated_by(run: CommandLine, tmp_p
 
 @pytest.mark.usefixtures("unexplained")
 def test_file_is_written_where_one_says_and_a_sentence_says_that_it_cannot_be(run: CommandLine, tmp_path: Path) -> None:
-    with record_of(tmp_path / "state") as database:
+    with ledger_in(tmp_path / "state") as database:
         incident = ended(database)
     assert run("report", incident, "--out", "other.html")[1] == "other.html\n"
     assert (tmp_path / "other.html").is_file()
@@ -113,7 +114,7 @@ def test_file_is_written_where_one_says_and_a_sentence_says_that_it_cannot_be(ru
 @pytest.mark.parametrize("words", [HOSTILE[1], ":", ";:"])
 def test_hostile_words_stay_words_from_the_record_to_the_file(run: CommandLine, tmp_path: Path, words: str) -> None:
     def skeleton(name: str, said: str) -> list[tuple[str, tuple[str, ...]]]:
-        with record_of(tmp_path / "state") as database:
+        with ledger_in(tmp_path / "state") as database:
             first, *rest = everything(said)
             alone: Any = replace(cast(Any, first), group=name)  # those on the same card would be named
             keep(Ledger(database), name, (alone, *rest))
