@@ -5,36 +5,15 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
-from bot.demo.slack.message import Message
 from bot.demo.slack.people import ALICE
 from bot.domain.verdict import Verdict
 from tests.e2e.conftest import SlackHere
 from tests.slack.notified import mentions
 from tests.slack.service import Readings, card_saying, reply_saying
-from tests.slack.workspace import SlackWorkspace
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE
-
-
-def private(slack: SlackWorkspace, who: str, words: str) -> list[Message]:
-    """What a person alone is told with these words, once they are told it twice."""
-    told = [one for one in slack.messages("oncall-gpu", who) if words in one.text and one.only_for]
-    return told if len(told) == 2 else []
-
-
-async def test_whoever_is_not_in_the_group_that_may_ask_is_told_so_however_they_ask(here: SlackHere) -> None:
-    async with here.serving(toml='[policy]\naskers = ["S0SRE00001"]\n'):
-        for way in ("/zombie", "@zombie"):
-            await here.slack.say("carol", "oncall-gpu", f"{way} check node-1")
-        await here.slack.until(
-            partial(private, here.slack, "carol", "nor a group that you are in."), what="both refusals"
-        )
-        await here.slack.say("bob", "oncall-gpu", "/zombie check node-2")
-        await card_saying(here.slack, "node-2")
-        assert here.readings.asked == {"node-2": 1}
 
 
 async def test_known_nodes_are_checked_beside_unknown_ones(here: SlackHere) -> None:
