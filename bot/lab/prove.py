@@ -236,28 +236,27 @@ class Prover:
         _must(_ran(node, trial.done), "what makes the fault elsewhere")
         measured = fault.look(node)
         self._say(f"  as much was done as makes the fault elsewhere: {measured.says}")
-        seen = ""
-        for _ in range(LOOKS):
-            verdict = program.check(node.name, "--playbook", trial.playbook)
-            seen = _short(verdict)
-            self._say(f"  the verdict: {seen}")
+        for verdict in self._verdicts("the verdict", LOOKS, program, node, "--playbook", trial.playbook):
             if measured.proven or verdict["cause"] == trial.cause:
                 break
             if verdict["status"] not in ("unknown", "unreachable"):
                 return replace(row, harm=measured.says)
-        raise NotProven(f"the fault or its verdict is there, or not everything was read: {seen}")
+        raise NotProven(f"the fault or its verdict is there, or not everything was read: {_short(verdict)}")
+
+    def _verdicts(self, when: str, looks: int, program: Program, node: LabNode, *more: str) -> Iterator[dict[str, Any]]:
+        """Check the node so often, and tell each verdict as it comes."""
+        for _ in range(looks):
+            verdict = program.check(node.name, *more)
+            self._say(f"  {when}: {_short(verdict)}")
+            yield verdict
 
     def _is_well(self, program: Program, node: LabNode, when: str, looks: int) -> None:
-        seen = ""
-        for _ in range(looks):
-            verdict = program.check(node.name)
-            seen = _short(verdict)
-            self._say(f"  {when}: {seen}")
+        for verdict in self._verdicts(when, looks, program, node):
             if (verdict["status"], verdict["cause"]) == ("healthy", None) and not verdict["unread"]:
                 return
             if verdict["cause"] is not None:
                 break
-        raise NotProven(f"{when} the node is not found healthy, with everything read: {seen}")
+        raise NotProven(f"{when} the node is not found healthy, with everything read: {_short(verdict)}")
 
     def _made(self, node: LabNode, trial: Trial) -> None:
         if trial.before:
@@ -305,17 +304,14 @@ class Prover:
 
     def _is_over(self, program: Program, node: LabNode, trial: Trial) -> None:
         """The readings say that it is over; what the kernel's log still reports is at most degraded, without a plan."""
-        seen, status = "", ""
-        for _ in range(LOOKS):
-            verdict = program.check(node.name, "--playbook", trial.playbook)
-            seen, status = _short(verdict), verdict["status"]
-            self._say(f"  afterwards: {seen}")
+        for verdict in self._verdicts("afterwards", LOOKS, program, node, "--playbook", trial.playbook):
             if (verdict["status"], verdict["cause"]) == ("healthy", None):
                 return
             mild = verdict["status"] in ("healthy", "degraded") and verdict["plan"] is None
             if trial.lingers and mild and verdict["cause"] in (None, trial.cause):
                 return
-        raise (NotSeen if status in ("unknown", "unreachable") else NotProven)(f"afterwards: {seen}")
+        is_unseen = verdict["status"] in ("unknown", "unreachable")
+        raise (NotSeen if is_unseen else NotProven)(f"afterwards: {_short(verdict)}")
 
     def _undo(self, program: Program, node: LabNode, incident: str, trial: Trial) -> None:
         asked = program.run(
