@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 Way = tuple[str, ...]
+_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def _here(*ways: Way) -> list[Way]:
@@ -35,15 +37,13 @@ def on_path(way: Way) -> Way:
 
 def printed(script: str, shell: Way = ("sh",), tools: Path | None = None) -> str:
     """Return what a shell prints of a script, with no error beside it; programs in `tools` come before the node's."""
-    path = ":".join([*([str(tools)] if tools else []), "/usr/sbin:/usr/bin:/sbin:/bin"])
-    done = subprocess.run(
-        [*shell, "-c", script],
-        env={"PATH": path, "LC_ALL": "C"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    return printed_by([*shell, "-c", script], f"{tools}:{_PATH}" if tools else _PATH)
+
+
+def printed_by(argv: Sequence[str], path: str = _PATH) -> str:
+    """Return what a program prints, with no error beside it; it finds others on this path."""
+    env = {"PATH": path, "LC_ALL": "C"}
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=True)
     assert done.stderr == ""
     return done.stdout
 

@@ -1,5 +1,6 @@
 """certificates: dates as openssl prints them, from files that are made here, and answers that are none."""
 
+import os
 import shutil
 import subprocess
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from bot.domain.errors import CannotRead
 from bot.probes.certificates import PROBE, CertificatesReading, parse
+from tests.readings.node_tools import printed_by
 from tests.readings.recorded import CAPTURES, once, recorded
 
 
@@ -58,10 +60,7 @@ def look(kubelet: Path, tools: Path | None = None) -> CertificatesReading:
     """Run the fragment as it is, but for where the kubelet is; its port is one that nobody listens on."""
     (command,) = PROBE.commands
     script = command.argv[2].replace("/var/lib/kubelet", str(kubelet)).replace("127.0.0.1:10250", "127.0.0.1:1")
-    path = {"PATH": str(tools), "LC_ALL": "C"} if tools else None
-    done = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, timeout=60, check=True, env=path)
-    assert done.stderr == ""
-    return parse(once("look", done.stdout))
+    return parse(once("look", printed_by(["/bin/sh", "-c", script], str(tools or os.environ["PATH"]))))
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")

@@ -3,7 +3,6 @@
 import os
 import shutil
 import socket
-import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 from bot.domain.errors import CannotRead
 from bot.probes.dns import PROBE, DnsReading, NameServer, parse
-from tests.readings.node_tools import Way, every_shell, on_path
+from tests.readings.node_tools import Way, every_shell, on_path, printed_by
 from tests.readings.recorded import once
 
 HEADER = ";; ->>HEADER<<- opcode: QUERY, status: {}, id: 4711"
@@ -31,16 +30,7 @@ def look(folder: Path, resolv: str, *found: str, shell: Way = ("/bin/sh",), port
         (folder / name).chmod(0o755)
     script = PROBE.commands[0].argv[2].replace("/etc/resolv.conf", str(folder / "resolv.conf"))
     script = script.replace("/53", f"/{port}").replace("/proc/sys/kernel/hostname", str(folder / "hostname"))
-    done = subprocess.run(
-        [*on_path(shell), "-c", script],
-        env={"PATH": str(folder)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert done.stderr == ""
-    return parse(once("look", done.stdout))
+    return parse(once("look", printed_by([*on_path(shell), "-c", script], str(folder))))
 
 
 def test_dig_asks_three_names_of_each_of_three_servers(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from bot.probes import interrupts, throttling
 from bot.probes.interrupts import InterruptsReading
 from bot.probes.throttling import ThrottlingReading
 from tests.known import known_as
+from tests.readings.node_tools import printed_by
 from tests.readings.recorded import run
 
 pytestmark = pytest.mark.skipif(shutil.which("awk") is None, reason="awk is not installed")
@@ -21,10 +22,7 @@ def ask(command: Command, *places: tuple[str, Path]) -> str:
     words = list(command.argv)
     for place, made in places:
         words = [word.replace(place, str(made)) for word in words]
-    environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=30, check=True)
-    assert done.stderr == ""
-    return done.stdout
+    return printed_by(words)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """processes: who burns CPU, on which core, whatever they call themselves."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from bot.domain.errors import CannotRead
 from bot.probes.processes import PROBE, ProcessesReading, Waiting, parse
 from tests.known import known
 from tests.readings.mutation import HOSTILE
-from tests.readings.node_tools import Way, every_awk
+from tests.readings.node_tools import Way, every_awk, printed_by
 from tests.readings.recorded import once
 
 
@@ -74,8 +73,7 @@ def test_tables_of_open_files_are_summed_where_half_of_all_are_open(
     (tmp_path / "uptime").write_text("100.0 1.0\n")
     words = [word.replace("{rest}", "0").replace('"/proc', f'"{tmp_path}') for word in PROBE.commands[0].argv[1:]]
     words[-1] = words[-1].replace(" /proc/", f" {tmp_path}/")
-    done = subprocess.run([*awk, *words], capture_output=True, text=True, timeout=30, check=True)
-    kinds = known(read(done.stdout.replace("looks 100.0 100.0", "looks 100.00 100.01")).kinds)
+    kinds = known(read(printed_by([*awk, *words]).replace("looks 100.0 100.0", "looks 100.00 100.01")).kinds)
     assert {kind.name: kind.file_slots for kind in kinds} == {
         "java": most, "sshd": None, "FDSize: 99": 64 if most else None,
     }  # fmt: skip
@@ -99,9 +97,7 @@ def test_pid_1_is_told_on_a_machine_where_many_are_busier(tmp_path: Path) -> Non
     (tmp_path / "sleep").write_text(f"#!/bin/sh\ncp -r {later}/. {proc}/\n")
     (tmp_path / "sleep").chmod(0o755)
     argv = [word.replace("{rest}", "4").replace("/proc", str(proc)) for word in PROBE.commands[0].argv]
-    env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
-    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=30, check=True)
-    assert read(done.stdout).init_percent == pytest.approx(94)
+    assert read(printed_by(argv, f"{tmp_path}:/usr/bin:/bin")).init_percent == pytest.approx(94)
 
 
 def test_realtime_and_kernel_threads_are_told() -> None:
