@@ -62,11 +62,7 @@ def test_verdict_over_its_window(shell: str, tmp_path: Path, record_property: Ca
     if (of_node := shutil.which(shell)) is None:
         missing(f"{shell} is not installed (Debian: apt install {shell})")
     with Sshd(mounts=f"mount --bind {of_node} {os.path.realpath('/bin/sh')}") as node, accounted(node) as folders:
-        inventory = tmp_path / "inventory.toml"
-        inventory.write_text(
-            f'[ssh]\nuser = "{node.user}"\nkey = "{node.client_key}"\nknown_hosts = "{node.known_hosts}"\n'
-            f'[nodes.node-1]\naddress = "{node.address}"\nport = {node.port}\n'
-        )
+        inventory = node.inventory(tmp_path)
         command = [sys.executable, "-P", "-m", "bot", "check", "node-1", "--json", "--inventory", str(inventory)]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -122,11 +118,7 @@ def test_signature_beside_a_check(tmp_path: Path, record_property: Callable[[str
         "every_signature": ("fleet", "node-1", "--json"),
     }
     with Sshd() as node, accounted(node) as folders:
-        inventory = tmp_path / "inventory.toml"
-        inventory.write_text(
-            f'[ssh]\nuser = "{node.user}"\nkey = "{node.client_key}"\nknown_hosts = "{node.known_hosts}"\n'
-            f'[nodes.node-1]\naddress = "{node.address}"\nport = {node.port}\n'
-        )
+        inventory = node.inventory(tmp_path)
         paid: dict[str, list[float]] = {name: [] for name in questions}
         for _ in range(RUNS):
             for name, words in questions.items():

@@ -7,7 +7,6 @@ import pytest
 from bot.app.doctor.nodes import NodeExamination
 from bot.app.factories import nonce
 from bot.domain.doctor_finding import DoctorFinding, Mark
-from bot.domain.node import Node
 from bot.probes import PROBES
 from bot.response.execution.sudoers import acting_lines, reading_sudoers_text
 from bot.transport.ssh import SshTransport
@@ -22,9 +21,8 @@ ACTS = (("systemctl", "disable", "--now", "--", "ecs.service"), ("systemctl", "r
 
 
 async def examined(sshd: Sshd) -> dict[str, DoctorFinding]:
-    node = Node("real", sshd.address, sshd.port, sshd.user, sshd.client_key)
     examination = NodeExamination(SshTransport(Keyring(sshd.known_hosts), nonce), tuple(PROBES.values()), {}, ACTS)
-    return {one.name: one for one in await examination.look(node)}
+    return {one.name: one for one in await examination.look(sshd.node)}
 
 
 def commands(lines: str) -> list[str]:

@@ -61,11 +61,7 @@ def _beside_hogs(sshd: Sshd) -> Iterator[None]:
 
 def checked(node: Sshd, folder: Path) -> tuple[dict[str, Any], float]:
     """Return the verdict of the default check as JSON, and how many seconds it took."""
-    inventory = folder / "inventory.toml"
-    inventory.write_text(
-        f'[ssh]\nuser = "{node.user}"\nkey = "{node.client_key}"\nknown_hosts = "{node.known_hosts}"\n'
-        f'[nodes.node-1]\naddress = "{node.address}"\nport = {node.port}\n'
-    )
+    inventory = node.inventory(folder)
     began = time.monotonic()
     done = zombie("check", "node-1", "--json", "--inventory", str(inventory), within=120)
     return json.loads(done.stdout)["nodes"][0], time.monotonic() - began

@@ -78,8 +78,7 @@ def local() -> Way:
 
 
 def over_ssh(sshd: Sshd) -> Way:
-    node = Node("real", sshd.address, sshd.port, sshd.user, sshd.client_key)
-    return Way(SshTransport(Keyring(sshd.known_hosts), nonce), node, sshd.user)
+    return Way(SshTransport(Keyring(sshd.known_hosts), nonce), sshd.node, sshd.user)
 
 
 class RealMachine:

@@ -36,13 +36,9 @@ def node() -> Iterator[Sshd]:
 
 @pytest.fixture
 def inventory(node: Sshd, tmp_path: Path) -> Path:
-    path = tmp_path / "inventory.toml"
-    path.write_text(
-        f'[ssh]\nuser = "{node.user}"\nkey = "{node.client_key}"\nknown_hosts = "{node.known_hosts}"\n'
-        f'[nodes.node-1]\naddress = "{node.address}"\nport = {node.port}\n'
-        f'[nodes.node-2]\naddress = "{node.address}"\nport = {node.port}\n'
-        f'[nodes.closed]\naddress = "127.0.0.1"\nport = 1\n'
-    )
+    path = node.inventory(tmp_path, "node-1", "node-2")
+    with path.open("a") as file:
+        file.write('[nodes.closed]\naddress = "127.0.0.1"\nport = 1\n')
     return path
 
 

@@ -162,11 +162,7 @@ def _trust(sshd: Sshd, port: int) -> None:
 @pytest.mark.skipif(SSHD is None, reason="sshd is not installed (Debian: apt install openssh-server)")
 def test_after_the_whole_program_was_told_to_end_in_the_middle_of_a_check(sshd: Sshd, tmp_path: Path) -> None:
     patient = Patient(sshd)
-    inventory = tmp_path / "inventory.toml"
-    inventory.write_text(
-        f'[ssh]\nuser = "{sshd.user}"\nkey = "{sshd.client_key}"\nknown_hosts = "{sshd.known_hosts}"\n'
-        f'[nodes.node-1]\naddress = "{sshd.address}"\nport = {sshd.port}\n'
-    )
+    inventory = sshd.inventory(tmp_path)
     words = ("check", "node-1", "--samples", "30", "--inventory", str(inventory))
     with Started(*words, env={**os.environ, "HOME": str(tmp_path)}) as program:
         until(lambda: any("sleep 29." in words for words in patient.running()), within=timedelta(seconds=30), what="it")

@@ -1,7 +1,6 @@
 """A node is profiled over real SSH: what perf told arrives whole, and however it ends, nothing stays on the node."""
 
 import asyncio
-import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -12,13 +11,13 @@ import pytest
 
 from bot.app.extras import rights_of, shipped
 from bot.domain.errors import CannotRead, ConnectionLost
-from bot.domain.node import Node
 from bot.extras.profiles.perf_command import CaptureRequest, capture_rights
 from bot.extras.profiles.profiler import Captured, Profiler
 from bot.response.execution.sudoers import capture_sudoers_text
 from bot.transport.ssh_options import Keyring
 from bot.transport.ssh_script import SshScriptTransport
-from tests.contract.ways import files_of, nonce
+from tests.contract.ways import nonce
+from tests.nodes import patient as patients
 from tests.nodes.sshd import OWN_LOGIN, Sshd
 from tests.waiting import until
 
@@ -41,40 +40,21 @@ esac
 """
 
 
-class Patient:
-    """A real node with a perf of the test's own, and a login that may run it."""
+class Patient(patients.Patient):
+    """One that is profiled, and what perf told."""
 
     def __init__(self, sshd: Sshd) -> None:
-        self.sshd = sshd
-        self.perf = sshd.folder / "perf"
-        self.become(FAKE)
-        self.node = Node("real", sshd.address, sshd.port, sshd.user, sshd.client_key)
+        super().__init__(sshd, FAKE)
         self.text = bytearray()
-        self.before = set(sshd.processes())
-
-    def become(self, perf: str) -> None:
-        self.perf.write_text(perf)
-        self.perf.chmod(0o755)
 
     def allow(self) -> None:
         """Give exactly the rights of a capture."""
-        lines = [shlex.join(way) for way in capture_rights(str(self.perf))]
-        lines = [line.replace("timeout", "/usr/bin/timeout", 1).replace("=", r"\=") for line in lines]
-        self.sshd.allow_sudo(*lines)
+        self.give(capture_rights(str(self.perf)))
 
     async def profile(self, seconds: int = 5, anyway: bool = False) -> Captured:
         keyring = Keyring(self.sshd.known_hosts)
         profiler = Profiler(SshScriptTransport(keyring), nonce, str(self.perf))
         return await profiler.profile(self.node, CaptureRequest(49, seconds), self.text.extend, anyway)
-
-    def must_be_clean(self) -> None:
-        """Nothing runs that the login started, and no file of it is left."""
-        until(lambda: not [pid for pid in self.sshd.processes() if pid not in self.before], what="the session's end")
-        until(lambda: not self.recording(), within=timedelta(seconds=12), what="the end of the recorder")
-        assert files_of(self.sshd.user) <= {self.sshd.home, *self.sshd.home.rglob("*")}
-
-    def recording(self) -> str:
-        return subprocess.run(["pgrep", "-f", str(self.perf)], capture_output=True, text=True, check=False).stdout
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """A real node on which rolling captures run: an sshd, units of the test's own, a perf, and a record."""
 
 import asyncio
-import shlex
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +8,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bot.domain.node import Node
 from bot.extras.captures.capture_control import RollingControl
 from bot.extras.captures.capture_watch import CaptureLookResult, RollingWatch
 from bot.extras.captures.recorder_commands import CapturePaths, RollingRequest, rolling_rights
@@ -20,10 +18,10 @@ from bot.ledger import Database, Ledger
 from bot.transport.ssh import SshTransport
 from bot.transport.ssh_options import Keyring
 from bot.transport.ssh_script import SshScriptTransport
-from tests.contract.ways import files_of, nonce
+from tests.contract.ways import nonce
+from tests.nodes import patient
 from tests.nodes.sshd import Sshd
 from tests.nodes.units import make_units
-from tests.waiting import until
 
 ANN = "terminal:ann"
 
@@ -42,33 +40,27 @@ esac
 """
 
 
-class Patient:
-    """A real node with units of the test's own, a perf of the test's own, and a record."""
+class Patient(patient.Patient):
+    """One with units of the test's own, too, and a record."""
 
     def __init__(self, sshd: Sshd, database: Database) -> None:
-        self.sshd, folder = sshd, sshd.folder
-        self.samples, self.perf = folder / "samples", folder / "perf"
+        self.samples, self.ring = sshd.folder / "samples", sshd.folder / "ring"
         self.samples.write_text("")
-        self.become(FAKE)
-        run, ctl = make_units(folder)
-        self.ring = folder / "ring"
+        run, ctl = make_units(sshd.folder)
+        super().__init__(sshd, FAKE)
         self.places = CapturePaths(str(self.perf), str(run), (str(ctl),), str(self.ring))
-        self.node = Node("real", sshd.address, sshd.port, sshd.user, sshd.client_key)
         self.limits = CaptureSettings()
         self.ahead = timedelta()  # by how much our clock is ahead of the record
         self.database, self.ledger, self.store = database, Ledger(database), CaptureStore(database)
         self.ids = iter(f"capture{number:03}" for number in range(100))
         self.texts: dict[str, bytes] = {}
-        self.before = set(sshd.processes())
 
     def become(self, perf: str) -> None:
-        self.perf.write_text(perf.replace("@SAMPLES@", str(self.samples)))
-        self.perf.chmod(0o755)
+        super().become(perf.replace("@SAMPLES@", str(self.samples)))
 
     def allow(self, *more: str) -> None:
         """Give exactly the rights of captures."""
-        lines = [shlex.join(way) for way in rolling_rights(self.places)] + list(more)
-        self.sshd.allow_sudo(*(line.replace("timeout", "/usr/bin/timeout", 1).replace("=", r"\=") for line in lines))
+        self.give(rolling_rights(self.places), *more)
 
     def control(self, seconds: int = 0) -> RollingControl:
         """Another program each time: nothing but the record is kept."""
@@ -119,24 +111,17 @@ class Patient:
             at += 1 / 49
         self.samples.write_text("".join(found))
 
-    def recording(self) -> str:
-        """The recorder's process, nothing where none runs; what it starts for a moment is younger."""
-        return subprocess.run(["pgrep", "-o", "-f", str(self.perf)], capture_output=True, text=True, check=False).stdout
-
     def must_be_clean(self) -> None:
-        """Nothing runs that the login started, and no file of it, or of the ring, is left."""
-        until(lambda: not [pid for pid in self.sshd.processes() if pid not in self.before], what="the session's end")
-        until(lambda: not self.recording(), within=timedelta(seconds=12), what="the end of the recorder")
+        super().must_be_clean()
         assert not self.ring.exists()
-        assert files_of(self.sshd.user) <= {self.sshd.home, *self.sshd.home.rglob("*")}
 
 
 @contextmanager
 def a_patient(folder: Path) -> Iterator[Patient]:
     """One of its own, of which nothing is left afterwards."""
     with Sshd() as sshd, Database.open(f"sqlite:///{folder}/record.db") as database:
-        patient = Patient(sshd, database)
+        found = Patient(sshd, database)
         try:
-            yield patient
+            yield found
         finally:
-            subprocess.run(["pkill", "-KILL", "-f", str(patient.perf)], check=False)
+            subprocess.run(["pkill", "-KILL", "-f", str(found.perf)], check=False)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.domain.node import Node
 from tests.nodes.accounts import change_accounts
 from tests.ports import free_port
 from tests.waiting import until
@@ -181,6 +182,18 @@ class Sshd:
             "BatchMode": "yes",
         }
         return ["-F", "/dev/null", *(part for name, value in pairs.items() for part in ("-o", f"{name}={value}"))]
+
+    @property
+    def node(self) -> Node:
+        """What an inventory would say of it; its host key is elsewhere."""
+        return Node("real", self.address, self.port, self.user, self.client_key)
+
+    def inventory(self, folder: Path, *names: str) -> Path:
+        """Write an inventory in which it stands under these names, or as node-1, and return its path."""
+        path, where = folder / "inventory.toml", f'address = "{self.address}"\nport = {self.port}\n'
+        access = f'[ssh]\nuser = "{self.user}"\nkey = "{self.client_key}"\nknown_hosts = "{self.known_hosts}"\n'
+        path.write_text(access + "".join(f"[nodes.{name}]\n{where}" for name in names or ("node-1",)))
+        return path
 
     def known_hosts_line(self) -> str:
         """Its present host key, as ssh-keyscan would print it."""
