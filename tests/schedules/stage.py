@@ -28,6 +28,7 @@ from bot.response.execution.node_access import NodeAccess, NodeStatus
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
 from bot.response.incident_record import IncidentRecord
+from tests.known import known
 from tests.schedules.parts import KEY, CountingNode, Wire
 from tests.schedules.recorder import Recorder
 from tests.schedules.whole_look import WholeLook
@@ -112,10 +113,13 @@ class Stage:
         }
         return replace(verdict, snapshot=Snapshot(node.name, self.world.now, timedelta(seconds=5), read))
 
-    def propose(self, incident: str, name: str, wave: str = "", alert: Alert | None = None) -> None:
-        """Put an incident on record, up to its proposal."""
+    def propose(
+        self, incident: str, name: str, wave: str = "", alert: Alert | None = None, plan: Plan | None = None
+    ) -> None:
+        """Put an incident on record, up to its proposal: the verdict's own plan, or another."""
         node, verdict = self.nodes[name], self.verdict(name)
-        assert verdict.plan is not None
+        plan = plan or known(verdict.plan)
+        verdict = replace(verdict, plan=plan, remedy=plan.steps)
         seen = NodeStatus(node.boot_id, node.machine_id.lower(), KEY)
         alert = alert or Alert("terminal", wave or "group", "terminal:asker")
         self.ledger.append.now(
@@ -123,7 +127,7 @@ class Stage:
         )
         self.ledger.append.now(incident, 1, Triaged(verdict, PLAYBOOK.name, 1), BOT)
         bound = approval_bindings(verdict, self.find(name), seen, PLAYBOOK, self.policy)
-        self.ledger.append.now(incident, 2, PlanProposed.of(verdict.plan, bound, figures=self.figures), BOT)
+        self.ledger.append.now(incident, 2, PlanProposed.of(plan, bound, figures=self.figures), BOT)
 
     @property
     def record(self) -> IncidentRecord:

@@ -10,26 +10,22 @@ import pytest
 
 from bot.domain.action import KEEPS, EndedItem, Plan, PlanImpact, Step
 from bot.domain.events import (
-    AlertReceived,
     Cancelled,
     Escalated,
     Expired,
-    PlanProposed,
     StepFailed,
     StepSkipped,
-    Triaged,
 )
 from bot.domain.fence import parse_fenced
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.probe import Unread
-from bot.response.decision.preflight import added_side_effects, approval_bindings
+from bot.response.decision.preflight import added_side_effects
 from bot.response.execution.node_access import NodeStatus
 from bot.response.execution.remediation import Remediation
 from tests.known import known, known_as
-from tests.record.incidents import ALERT
 from tests.schedules.parts import KEY
-from tests.schedules.stage import PLAYBOOK, Stage
+from tests.schedules.stage import Stage
 from tests.unit.response.execution.test_cut_connections import DISABLE, Cut, approved
 from tests.unit.response.execution.test_fenced import Lines, lines
 from tests.unit.response.requesting import approve, carried_on, do, incident, kinds, pull, release, to_the_end
@@ -39,18 +35,10 @@ BACK = Step("restore_unit", {"unit": "ecs.service", "verbs": "enable"}, ("sudo -
 MASK = Step("mask_unit", {"unit": "ecs.service"}, ("sudo -n systemctl mask --now -- ecs.service",))
 
 
-def proposed(stage: Stage, *steps: Step, ends: PlanImpact | None = None, **bound: str) -> Lines:
+def proposed(stage: Stage, *steps: Step, ends: PlanImpact | None = None) -> Lines:
     """Another plan for the node, approved."""
-    node, wire = stage.nodes["n1"], lines(stage)
-    plan = Plan("n1", steps, "Take the agent out of the image.", ends=ends)
-    verdict = replace(stage.verdict("n1"), plan=plan, remedy=steps)
-    seen = NodeStatus(
-        node.boot_id, node.machine_id, KEY, also={f"also, step {key[-1]}": told for key, told in bound.items()}
-    )
-    stage.ledger.append.now("two", 0, AlertReceived(ALERT, "n1", "group-two", PLAYBOOK.name), "terminal:asker")
-    stage.ledger.append.now("two", 1, Triaged(verdict, PLAYBOOK.name, 1), "bot")
-    offered = PlanProposed.of(plan, approval_bindings(verdict, stage.find("n1"), seen, PLAYBOOK, stage.policy))
-    stage.ledger.append.now("two", 2, offered, "bot")
+    wire = lines(stage)
+    stage.propose("two", "n1", plan=Plan("n1", steps, "Take the agent out of the image.", ends=ends))
     approve(stage, "two")
     return wire
 

@@ -19,8 +19,6 @@ from bot.domain.events import (
     Cancelled,
     Escalated,
     Expired,
-    PlanProposed,
-    Triaged,
 )
 from bot.domain.house_events import HOUSE, CauseMuted
 from bot.domain.incident import Incident
@@ -242,16 +240,9 @@ def test_plan_whose_source_says_after_the_yes_that_it_is_over_does_not_begin(sta
 @pytest.mark.parametrize("name", ["n1", "n1.local"])
 def test_plan_of_a_node_that_another_incident_has_cured_since_the_yes_does_not_begin(stage: Stage, name: str) -> None:
     """It waited, as for a budget; what cured the node was another plan, and its program died right after its end."""
-    found = incident(stage)
-    assert found.verdict is not None
-    assert found.verdict.plan is not None
-    assert found.proposal is not None
     stage.nodes[name] = stage.nodes["n1"]
-    less = replace(found.verdict.plan, node=name, steps=found.verdict.plan.steps[:1])
-    verdict = replace(found.verdict, node=name, plan=less)
-    stage.ledger.append.now("two", 0, AlertReceived(found.alert, name, "group-two", found.playbook), "terminal:asker")
-    stage.ledger.append.now("two", 1, Triaged(verdict, found.playbook, 1), "bot")
-    stage.ledger.append.now("two", 2, PlanProposed.of(less, found.proposal.binds), "bot")
+    whole = stage.plan(name, stage.nodes["n1"].boot_id)
+    stage.propose("two", name, plan=replace(whole, steps=whole.steps[:1]))
     approve(stage)
     approve(stage, "two")
     assert run(stage, "two").state == "resolved"
