@@ -6,6 +6,7 @@ import re
 import time
 import tomllib
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -233,7 +234,7 @@ def test_json_stays_json(places: int, writings: int) -> None:
     """Each document is changed in one place and written in one way, others for each, or in each of six and three."""
     count = 0
     for number, (name, document) in enumerate(documents()):
-        every = list(with_secrets(document))[:6]
+        every = list(islice(with_secrets(document), 6))
         for changed in [every[(number + at) % len(every)] for at in range(places)] if every else ():
             for at in range(writings):
                 text = json.dumps(changed, **WRITINGS[(number + at) % len(WRITINGS)])
