@@ -75,12 +75,6 @@ class SiteRows(Generic[T]):
         self._definitions |= {source: definition} if definition else {}
         self._forget()
 
-    def clear(self) -> None:
-        """Take all out again."""
-        self._by_source.clear()
-        self._definitions.clear()
-        self._forget()
-
     def cached(self, function: F) -> F:
         """Return a function that remembers some answers, until other rows are added."""
         remembering: Any = functools.lru_cache(4096)(function)

@@ -87,3 +87,12 @@ def refusal(folder: Path, text: str, **others: str) -> str:
     with pytest.raises(PlaybookError) as refused:
         load(folder, book=text, **others)
     return str(refused.value).replace(f"{folder}/", "")
+
+
+def written(site: Path, cause: str = "", **tables: str) -> Path:
+    """Put a cause called worn, and tables by their names, into a site's own folder, and return that."""
+    if cause:
+        (site / "causes" / "worn.yaml").write_text(cause)
+    for name, text in tables.items():
+        (site / "tables" / f"{name.replace('_', '-')}.toml").write_text(text)
+    return site

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 
 from bot.app.factories import library
 from bot.domain.action import KEEPS
-from bot.domain.builtin_playbooks import SiteRows
 from bot.domain.errors import PlaybookError
 from bot.domain.evaluation import evaluate_playbook
 from bot.domain.protected import is_essential, is_protected
@@ -24,6 +22,7 @@ from bot.response.decision.preflight import impact_newly_unread
 from bot.response.diagnosis.plan_impact import ended_by_reboot
 from tests.commandline import CommandLine
 from tests.unit.causes import builders as b
+from tests.unit.library.tables import written
 
 CAUSE = """cause: worn
 title: Worn
@@ -50,23 +49,6 @@ seen = ["acme: engine hot"]
 """
 USUAL = "node-health"
 FULL, EMPTY = ConntrackReading(True, 97, 100, ("count 97",)), ConntrackReading(True, 1, 100, ("count 1",))
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Path]:
-    for name in ("causes", "tables"):
-        (tmp_path / name).mkdir()
-    before = SiteRows.taken()
-    yield tmp_path
-    SiteRows.put(before)
-
-
-def written(site: Path, cause: str = "", **tables: str) -> Path:
-    if cause:
-        (site / "causes" / "worn.yaml").write_text(cause)
-    for name, text in tables.items():
-        (site / "tables" / f"{name.replace('_', '-')}.toml").write_text(text)
-    return site
 
 
 def books(site: Path) -> Library:

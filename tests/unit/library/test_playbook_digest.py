@@ -1,18 +1,12 @@
 """A playbook's digest tells whether a case is judged by the same rules as before."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bot.app.factories import library
 from bot.causes import CAUSES
-from bot.domain.protected import UNITS_OF_SITES
-from bot.domain.secret_forms import FORMS_OF_SITES
-from bot.probes.formats.functions import SIGNATURES_OF_SITES
-from bot.probes.formats.gpu_events import MEANINGS_OF_SITES
-from bot.probes.formats.kernel_table import ROWS_OF_SITES
-from tests.unit.library.tables import EXTENDING, OWN, WHOLE, load
+from tests.unit.library.tables import EXTENDING, OWN, WHOLE, load, written
 
 BOOK = EXTENDING + OWN + "conditions:\n  - {name: full, when: disk.used_percent > 90, says: It is full.}\n"
 
@@ -63,13 +57,9 @@ TABLES = {
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Path]:
-    (tmp_path / "causes").mkdir()
-    (tmp_path / "tables").mkdir()
-    (tmp_path / "causes" / "worn.yaml").write_text(CAUSE)
-    yield tmp_path
-    for rows in (UNITS_OF_SITES, MEANINGS_OF_SITES, SIGNATURES_OF_SITES, ROWS_OF_SITES, FORMS_OF_SITES):
-        rows.clear()
+def site(site: Path) -> Path:
+    """A folder with a cause of its own."""
+    return written(site, CAUSE)
 
 
 def digest_at(site: Path) -> str:
@@ -102,5 +92,4 @@ def test_program_s_own_causes_and_a_site_s_forms_of_secrets_are_no_part_of_it(si
     assert all(not used.definition for used in CAUSES.values())
     whole = digest_at(site)
     row = '[acme]\nform = "acme-[0-9]{9}"\nhas = ["acme-"]\nseen = ["«acme-012345678»"]\n'
-    (site / "tables" / "secrets.toml").write_text(row)
-    assert digest_at(site) == whole
+    assert digest_at(written(site, secrets=row)) == whole
