@@ -52,7 +52,7 @@ def write(folder: Path, case: Case, of: str = "") -> Path:
 
     Raises: CaseError when it cannot be written.
     """
-    return _write_case(folder / f"{of}{'--' if of else ''}{case.head.node}.jsonl", case)
+    return replace_file(folder / f"{of}{'--' if of else ''}{case.head.node}.jsonl", case.text())
 
 
 def add(folder: Path, case: Case) -> Path:
@@ -66,13 +66,17 @@ def add(folder: Path, case: Case) -> Path:
     later = (f"-{number}" for number in itertools.count(2))
     names = itertools.chain((node, f"{node}--{instant}"), (f"{node}--{instant}{number}" for number in later))
     paths = (folder / f"{name}.jsonl" for name in names)
-    return _write_case(next(path for path in paths if not path.exists()), case)
+    return replace_file(next(path for path in paths if not path.exists()), case.text())
 
 
-def _write_case(path: Path, case: Case) -> Path:
+def replace_file(path: Path, text: str) -> Path:
+    """Write a file of a folder of cases, and return its path. Whoever reads it meanwhile finds a whole one.
+
+    Raises: CaseError when it cannot be written.
+    """
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
-        unfinished.write_text(case.text(), encoding="utf-8")
+        unfinished.write_text(text, encoding="utf-8")
         unfinished.replace(path)
     except OSError as error:
         raise CaseError(f"{path} cannot be written: {error.strerror}.", "Name a folder that is yours.") from error

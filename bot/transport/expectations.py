@@ -17,6 +17,7 @@ from bot.domain.errors import CaseError
 from bot.domain.problems import Problems
 from bot.domain.safe_text import one_line
 from bot.domain.toml_text import is_absent, read_toml_file
+from bot.transport.case_file import replace_file
 
 FILE = "expected.toml"
 NONE = "none"
@@ -41,16 +42,9 @@ def expect(folder: Path, name: str, cause: str) -> Path:
 
     Raises: CaseError when the file cannot be written, or the existing file cannot be read.
     """
-    path = folder / FILE
     tables = {**expected(folder), name: cause}
     rows = [f"\n[{json.dumps(case)}]\ncause = {json.dumps(said)}\n" for case, said in sorted(tables.items())]
-    unfinished = path.with_name(f".{FILE}.unfinished")
-    try:
-        unfinished.write_text(_HEAD + "".join(rows), encoding="utf-8")
-        unfinished.replace(path)
-    except OSError as error:
-        raise CaseError(f"{path} cannot be written: {error.strerror}.", "Name a folder that is yours.") from error
-    return path
+    return replace_file(folder / FILE, _HEAD + "".join(rows))
 
 
 def _cause(path: Path, name: str, table: Any) -> str:
