@@ -234,7 +234,7 @@ OF_HOUSE: Mapping[str, str] = {  # in the stream `house`
         ),
         "captures",
     ),
-    **dict.fromkeys(("VerdictMarked", "CauseLookedAt"), "marks"),
+    **dict.fromkeys(("VerdictMarked", "CauseLookedAt", "CauseDoubted"), "marks"),
 }
 OF_EXTRAS: Mapping[str, str] = {**OF_HOUSE, **dict.fromkeys(OF_WAVES, WAVES)}
 ANCHORED = frozenset(  # in `house` at once

@@ -12,7 +12,7 @@ from bot.domain.command import Completed
 from bot.domain.errors import Unreachable
 from bot.domain.node import Node
 
-MOST_TIMES_LIMIT = 2  # the length of an answer for its command's limit: marks in place of secrets may lengthen it
+MOST_TIMES_LIMIT = 4  # letters of an answer for a byte of its command's limit: `\xff` shows one that is no letter
 
 
 class ReplayTransport:

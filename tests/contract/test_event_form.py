@@ -47,6 +47,7 @@ ALWAYS_THERE = {
     "CaptureEnded": {"capture", "because"},
     "VerdictMarked": {"incident", "cause", "right"},
     "CauseLookedAt": {"cause", "reason"},
+    "CauseDoubted": {"cause", "against", "voices"},
 }
 
 

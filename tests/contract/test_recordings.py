@@ -60,12 +60,12 @@ async def test_case_answers_as_the_node_did(tmp_path: Path) -> None:
 
 
 async def test_answer_that_no_node_gives_is_cut_in_a_replay() -> None:
-    long, short = (Completed("probe", "a", 0, "x" * length, exit_status=0) for length in (201, 200))
+    long, short = (Completed("probe", "a", 0, "x" * length, exit_status=0) for length in (401, 400))
     command = Command("a", ("x",), output_limit_bytes=100)
     for run, cut in ((long, True), (short, False)):
         way = Way(ReplayTransport(Case(CaseHeader("n"), (run,))), Node("n", "a"), "")
         answer = await way.ask_one(command)
-        assert (answer.cut, answer.stdout) == (cut, "x" * 200)
+        assert (answer.cut, answer.stdout) == (cut, "x" * 400)
 
 
 async def test_replay_fails_as_the_connection_did() -> None:

@@ -104,6 +104,17 @@ async def test_several_nodes_are_marked_one_by_one(team: ActingTeam) -> None:
     assert sorted(told) == [("node-1", True), ("node-2", False)]
 
 
+async def test_word_that_was_not_noted_as_done_is_not_said_again_after_a_restart(team: ActingTeam) -> None:
+    card, _ = await closed(team)
+    team.chat_requests.lose("mark_done")
+    await says(team, card, "wrong")
+    team.chat_requests.is_back()
+    await says(team, card, "right")
+    await team.restarted("runner-2").decisions.resume_unfinished()
+    await team.idle()
+    assert await marks(team) == [(ALICE, False), (ALICE, True)]
+
+
 async def test_mark_of_whom_the_chat_cannot_place_is_refused_and_lifts_no_doubt(
     chat: MemoryChat, team: ActingTeam
 ) -> None:

@@ -65,7 +65,7 @@ from bot.extras.captures.events import (
     CaptureStopping,
     SymptomCaught,
 )
-from bot.extras.marks.marks import CauseLookedAt, VerdictMarked
+from bot.extras.marks.marks import CauseDoubted, CauseLookedAt, VerdictMarked
 from bot.extras.waves.events import (
     TurnEnded,
     TurnGiven,
@@ -233,6 +233,7 @@ MARK_EVENTS: tuple[OwnEvent, ...] = (
         taken_back=True,
         approvers=2,
     ),
+    CauseDoubted("leaked-memory-cgroups", 3, 4),
     CauseLookedAt("leaked-memory-cgroups", "the threshold was too low; it is 5,000 now", "ann"),
 )
 

@@ -84,30 +84,34 @@ class MarkClicks(Chat):
         find = self._context.find(name) if word == BACK else self._context.incident_of_click(click, name)
         incident = await find
         await self._context.askers.admit(click.person)
-        intent = Intent(f"{FEEDBACK}-{word}", click.person.user, {incident.id: ""}, click.channel, click.thread)
+        intent = Intent(
+            f"{FEEDBACK}-{word}", click.person.user, {incident.id: ""}, click.channel, click.thread, click.key
+        )
         if word == WRONG:
             shown = Paragraph(clipped(diagnosis(incident, verdict_of(incident)), TEXT))
             dialog = Dialog("Verdict wrong", "Say so", (shown,), _HINT, focus=True, label=_ASKS)
             await self._context.open(click, intent, dialog)
         else:
-            await self._record_mark(intent, click.person, click.key)
+            await self._record_mark(intent, click.person)
 
     async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> str:
         """Record that a verdict was wrong, and what it was; the same again adds nothing."""
-        await self._record_mark(intent, person, was=reason)
+        await self._record_mark(intent, person, reason)
         return ""
 
-    async def _record_mark(self, intent: Intent, person: Person, request: str = "", was: str = "") -> None:
+    async def _record_mark(self, intent: Intent, person: Person, was: str = "") -> None:
         incident = await self._context.find(next(iter(intent.plans)))
         people, policy = self._context.people, self._context.policy
-        approval = await people.approval(person, policy, "")  # an outage makes no stranger of one who may approve
         word = intent.action.rpartition("-")[2]
+        groups: frozenset[str] = frozenset()
+        if word != BACK:  # an outage makes no stranger of one who may approve
+            groups = (await people.approval(person, policy, "")).groups
         marked = await self._marker.mark(
             incident,
             word == RIGHT,
             person.by,
-            request=request,
-            groups=approval.groups,
+            request=intent.detail,
+            groups=groups,
             approvers=policy.most_approvers(people.group_members) or 0,
             was=was,
             taken_back=word == BACK,

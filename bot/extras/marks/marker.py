@@ -92,7 +92,7 @@ class VerdictMarker:
             approvers,
         )
         self._check_rate_limit(await self.marks.read(), by)
-        await self.marks.append(event, by)
+        await self.marks.append(event, by, self.policy)
         score = score_of(await self.marks.read(), event.cause, self.policy)
         return MarkResult(event, score, bool(self.policy.counted(by)))
 

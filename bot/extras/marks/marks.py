@@ -54,7 +54,20 @@ class CauseLookedAt(OwnEvent):
     os_user: str = ""
 
 
-KINDS: Mapping[str, type[Any]] = {event.__name__: event for event in (VerdictMarked, CauseLookedAt)}
+@dataclass(frozen=True, slots=True)
+class CauseDoubted(OwnEvent):
+    """With the mark before it a cause came into doubt, and it stays so until a person has looked at it.
+
+    Shape: `against` of `voices` people who may approve said wrong then. It is on record, so that whoever leaves, and
+    whatever is said or the policy names later, lifts no doubt.
+    """
+
+    cause: str
+    against: int
+    voices: int
+
+
+KINDS: Mapping[str, type[Any]] = {event.__name__: event for event in (VerdictMarked, CauseLookedAt, CauseDoubted)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +94,7 @@ class Score:
     Shape: `right` and `wrong` count the marks since somebody last looked at the cause (`looked_at`, None for never);
     `ever_right` and `ever_wrong` count all marks. `against` are the people who may approve whose latest word since then
     is wrong, among `voices` of them with a latest word; `needed` is how many of them put it in doubt, 0 for nobody can.
-    All three are as they were when it came into doubt: what is said after that changes nothing until somebody looks.
+    Of a cause whose doubt is on record (`is_noted`) the first two are as they were then.
     """
 
     cause: str
@@ -93,6 +106,7 @@ class Score:
     against: int = 0
     voices: int = 0
     needed: int = 0
+    is_noted: bool = False
 
     @property
     def precision(self) -> float | None:
@@ -113,7 +127,7 @@ class Score:
         False
         """
         is_heard = self.needed > 0 and self.against >= self.needed
-        return is_heard and self.voices - self.against < TRUSTED * self.voices
+        return self.is_noted or (is_heard and self.voices - self.against < TRUSTED * self.voices)
 
     @property
     def doubt(self) -> str:
@@ -160,25 +174,41 @@ def uncounted(entries: Iterable[Entry], policy: Policy) -> int:
 
 def scores(entries: Sequence[Entry], policy: Policy = _NOBODY) -> tuple[Score, ...]:
     """Return the score of every cause that was marked or looked at, sorted by name."""
-    looked, heard = dict[str, Entry](), dict[str, _Hearing]()
+    looked, noted, heard = dict[str, Entry](), dict[str, CauseDoubted](), dict[str, _Hearing]()
     for entry, event in _mark_events(entries):
-        if isinstance(event, CauseLookedAt):
-            looked[event.cause] = entry  # the latest stays
-            heard[event.cause] = _Hearing(policy)
-        elif isinstance(event, VerdictMarked):
-            heard.setdefault(event.cause, _Hearing(policy)).hear(event, entry.by)
+        match event:
+            case CauseLookedAt(cause=cause):
+                looked[cause] = entry
+                noted.pop(cause, None)
+                heard.pop(cause, None)
+            case CauseDoubted(cause=cause):
+                noted[cause] = event
+            case VerdictMarked(cause=cause):
+                heard.setdefault(cause, _Hearing(policy)).hear(event, entry.by)
     marks = dict[str, list[VerdictMark]]()
     for mark in marks_of(entries, policy):
         marks.setdefault(mark.cause, []).append(mark)
-    return tuple(
-        _with_counts(heard[cause].score, cause, marks.get(cause, ()), looked.get(cause))
-        for cause in sorted({*marks, *looked, *(cause for cause, hearing in heard.items() if hearing.score.in_doubt)})
-    )
+    found = []
+    for cause in sorted({*marks, *looked, *noted}):
+        late = [mark.right for mark in marks.get(cause, ()) if cause not in looked or mark.seq > looked[cause].seq]
+        ever = [mark.right for mark in marks.get(cause, ())]
+        score = replace(
+            heard.get(cause, _Hearing(policy)).score(cause),
+            right=late.count(True),
+            wrong=late.count(False),
+            ever_right=ever.count(True),
+            ever_wrong=ever.count(False),
+            looked_at=looked[cause].at if cause in looked else None,
+        )
+        if (doubt := noted.get(cause)) is not None:
+            score = replace(score, against=doubt.against, voices=doubt.voices, is_noted=True)
+        found.append(score)
+    return tuple(found)
 
 
 def score_of(entries: Sequence[Entry], cause: str, policy: Policy = _NOBODY) -> Score:
     """Return the score of a cause."""
-    unmarked = replace(_Hearing(policy).score, cause=cause)
+    unmarked = _Hearing(policy).score(cause)
     return next((score for score in scores(entries, policy) if score.cause == cause), unmarked)
 
 
@@ -191,50 +221,31 @@ def delivered_before(entries: Iterable[Entry], mark: VerdictMarked, by: str) -> 
 
 
 class _Hearing:
-    """What those who may approve say of one cause, from one look at it to the next. Once in doubt, it stays so.
-
-    So whoever leaves, or a chat that does not tell for a moment who may approve, lifts no doubt.
-    """
+    """What those who may approve said of one cause since a person last looked at it."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._words: dict[str, dict[str, bool]] = {}  # of each person, by incident, the latest last
+        self._words: dict[str, dict[str, tuple[bool, str]]] = {}  # of each person, by incident, the latest last
         self._told = ENOUGH  # how many could approve, when a chat last said so
-        self.score = self._counted()
 
     def hear(self, mark: VerdictMarked, by: str) -> None:
-        """Count a word; that of somebody who may not approve is none."""
-        person = self._policy.counted(by)
-        may = mark.taken_back or self._policy.may_approve(by, mark.groups)
-        if self.score.in_doubt or not person or not may:
-            return
-        words = self._words.setdefault(person, {})
-        words.pop(mark.incident, None)  # so that it moves to its latest position
-        if not mark.taken_back:
-            words[mark.incident] = mark.right
+        """Count a word; one that may not approve takes back what the same name said of the same verdict, no more."""
+        words = self._words.setdefault(self._policy.counted(by), {})
+        may = self._policy.may_approve(by, mark.groups)
+        _, said_by = words.get(mark.incident, (False, by))
+        if may or mark.taken_back or said_by == by:
+            words.pop(mark.incident, None)
+        if may and not mark.taken_back:
+            words[mark.incident] = mark.right, by
             self._told = mark.approvers or self._told
-        self.score = self._counted()
 
-    def _counted(self) -> Score:
-        latest = [next(reversed(words.values())) for words in self._words.values() if words]
+    def score(self, cause: str) -> Score:
+        """Return how many say wrong by their latest words, and how many it takes; no marks are counted."""
+        latest = [next(reversed(words.values()))[0] for person, words in self._words.items() if person and words]
         several = self._policy.most_approvers({})
         if several is None:  # of a group whose members come and go: one at a time perhaps, but who spoke is known
             several = max(len(latest), self._told)
-        return Score("", against=latest.count(False), voices=len(latest), needed=min(ENOUGH, several))
-
-
-def _with_counts(score: Score, cause: str, marks: Sequence[VerdictMark], looked: Entry | None) -> Score:
-    late = [mark.right for mark in marks if looked is None or mark.seq > looked.seq]
-    ever = [mark.right for mark in marks]
-    return replace(
-        score,
-        cause=cause,
-        right=late.count(True),
-        wrong=late.count(False),
-        ever_right=ever.count(True),
-        ever_wrong=ever.count(False),
-        looked_at=looked.at if looked is not None else None,
-    )
+        return Score(cause, against=latest.count(False), voices=len(latest), needed=min(ENOUGH, several))
 
 
 def _mark_events(entries: Iterable[Entry]) -> Iterator[tuple[Entry, object]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from bot.app.policy_settings import policy_as_written
+from bot.domain.alert import BOT
 from bot.domain.claim import Doubts
 from bot.domain.contracts import Clock
 from bot.domain.entry import Entry, is_author
@@ -15,7 +16,16 @@ from bot.domain.errors import NothingToMark
 from bot.domain.house_events import HOUSE
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
-from bot.extras.marks.marks import KINDS, CauseLookedAt, Score, VerdictMarked, delivered_before, score_of, scores
+from bot.extras.marks.marks import (
+    KINDS,
+    CauseDoubted,
+    CauseLookedAt,
+    Score,
+    VerdictMarked,
+    delivered_before,
+    score_of,
+    scores,
+)
 from bot.ledger.database import Database, Store, reads, writes
 from bot.ledger.entries import HouseEntries, append_entry
 
@@ -36,13 +46,25 @@ class MarkStore(Store):
         return self._marks.read(connection)
 
     @writes
-    def append(self, connection: Connection, event: VerdictMarked | CauseLookedAt, by: str) -> Entry:
-        """Append it and return its entry; for a mark whose request came before, the entry that it has."""
+    def append(
+        self, connection: Connection, event: VerdictMarked | CauseLookedAt, by: str, policy: Policy | None = None
+    ) -> Entry:
+        """Append it and return its entry; for a mark whose request came before, the entry that it has.
+
+        A mark that puts its cause in doubt by a policy is followed by an entry that says so.
+        """
         if not is_author(by):
             raise ValueError(f"{by!r} cannot be the author of an entry")
         if isinstance(event, VerdictMarked) and (said := delivered_before(self._marks.read(connection), event, by)):
             return said
-        return append_entry(connection, HOUSE, None, event, by, self.stamp(connection))
+        at = self.stamp(connection)
+        entry = append_entry(connection, HOUSE, None, event, by, at)
+        if policy is not None:
+            score = score_of(self._marks.read(connection), event.cause, policy)
+            if score.in_doubt and not score.is_noted:
+                doubt = CauseDoubted(event.cause, score.against, score.voices)
+                append_entry(connection, HOUSE, None, doubt, BOT, at)
+        return entry
 
     @writes
     def append_review(self, connection: Connection, review: CauseLookedAt, by: str, policy: Policy) -> Score:

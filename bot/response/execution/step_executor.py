@@ -333,7 +333,7 @@ class StepExecutor:
             facts = action.by_calls.given(facts, facts_before_steps(incident))
         before = (as_evidence(action, step, facts),)
         started = StepStarted(number, 1, seen.boot_id, before, self.runner, kept=kept.case, kept_says=kept.says)
-        return await self.run(incident, node, step, seen, started)
+        return await self.run(incident, node, step, seen, started, is_first=not incident.has_begun)
 
     def _rebooted(self, incident: Incident) -> bool:
         """True if a step of this plan has rebooted the node: later steps are meant for the new boot."""
@@ -341,8 +341,13 @@ class StepExecutor:
         verified = [record.number for record in incident.steps if isinstance(record.outcome, StepVerified)]
         return any(self.reach.actions[steps[number - 1].action].reboots for number in verified)
 
-    async def run(self, incident: Incident, node: Node, step: Step, seen: NodeStatus, started: StepStarted) -> Outcome:
-        """Record the start of a step together with its hold and its fence, and only then send it."""
+    async def run(
+        self, incident: Incident, node: Node, step: Step, seen: NodeStatus, started: StepStarted, *, is_first: bool
+    ) -> Outcome:
+        """Record the start of a step together with its hold and its fence, and only then send it.
+
+        Shape: `is_first` where nothing of the plan has run: a doubt about its cause stops that.
+        """
         _, bound = plan_of(incident)
         if not self.reach.by_calls(step):
             if seen.uptime is None:
@@ -358,7 +363,7 @@ class StepExecutor:
             return in_time()
 
         try:
-            if not incident.has_begun:  # once more: reading the node takes seconds
+            if is_first:  # asked once more: reading the node takes seconds
                 guards.check_cause_trusted(self.policy, incident, await self.ledger.doubts())
             await self.ledger.begin(incident.id, incident.seq, started, BOT, self._claim(incident, node))
         except AlreadyTried as no:

@@ -203,7 +203,7 @@ class StepProof:
         if others := added_side_effects(bound, around):
             return StepFailed(record.number, f"it would now stop something else: {'; '.join(others)}")
         started = replace(record.started, attempt=record.attempt + 1, runner=self.steps.runner)
-        return await self.steps.run(incident, node, step, seen, started)
+        return await self.steps.run(incident, node, step, seen, started, is_first=is_first)
 
     async def _send_next_round(
         self, incident: Incident, node: Node, step: Step, record: StepRecord, now: datetime

@@ -8,11 +8,12 @@ import pytest
 
 from bot.domain.claim import Doubts
 from bot.domain.entry import Entry
-from bot.domain.errors import CauseInDoubt
+from bot.domain.errors import CauseInDoubt, NothingToMark
 from bot.domain.house_events import HOUSE
 from bot.domain.policy import Policy
 from bot.extras.marks.marks import (
     ENOUGH,
+    CauseDoubted,
     CauseLookedAt,
     VerdictMarked,
     delivered_before,
@@ -21,6 +22,8 @@ from bot.extras.marks.marks import (
     scores,
     uncounted,
 )
+from bot.extras.marks.store import MarkStore
+from bot.ledger.database import Database
 from bot.response.decision.guards import check_causes_trusted
 from tests.record.incidents import entry
 
@@ -28,7 +31,7 @@ RIGHT = VerdictMarked("i1", "io-stall", True)
 WRONG = replace(RIGHT, right=False)
 
 
-def told(*said: tuple[VerdictMarked | CauseLookedAt, str]) -> list[Entry]:
+def told(*said: tuple[VerdictMarked | CauseLookedAt | CauseDoubted, str]) -> list[Entry]:
     return [entry(event, seq, HOUSE, by) for seq, (event, by) in enumerate(said, 1)]
 
 
@@ -103,11 +106,26 @@ def test_latest_word_of_a_person_counts_whatever_verdict_it_is_on() -> None:
     assert score_of(told(*changed, again, *words(0, 2, 1)), "io-stall", SEVERAL).in_doubt
 
 
-@pytest.mark.parametrize("is_back", [True, False])
-def test_doubt_that_is_there_stays_until_somebody_looks_whoever_says_what_meanwhile(is_back: bool) -> None:
-    later = [(replace(WRONG, incident=f"i{n}", right=True, taken_back=is_back), f"slack:T/U{n}") for n in range(3)]
-    score = score_of(told(*words(0, 3), *later), "io-stall", SEVERAL)
-    assert (score.in_doubt, score.against, score.voices) == (True, 3, 3)
+def test_doubt_on_record_stays_until_somebody_looks_whoever_says_what_or_comes_or_leaves_meanwhile() -> None:
+    doubt, looked = (CauseDoubted("io-stall", 3, 3), "bot"), (CauseLookedAt("io-stall", "raised"), "terminal:ann")
+    back = [(replace(WRONG, incident=f"i{n}", taken_back=True), f"slack:T/U{n}") for n in range(3)]
+    for later, policy in (([], Policy()), (back, SEVERAL), (words(9, 0), SEVERAL)):
+        score = score_of(told(*words(0, 3), doubt, *later), "io-stall", policy)
+        assert (score.in_doubt, score.against, score.voices) == (True, 3, 3)
+        assert "3 of 3 people" in score.doubt
+        assert not score_of(told(*words(0, 3), doubt, *later, looked), "io-stall", policy).in_doubt
+
+
+def test_mark_that_puts_its_cause_in_doubt_says_so_on_record_once(sqlite: Database) -> None:
+    marks = MarkStore(sqlite)
+    for mark, by in (*words(0, 5), *words(5, 0)):
+        marks.append.now(mark, by, SEVERAL)
+    doubts = [(entry.seq, entry.by, entry.body) for entry in marks.read.now() if entry.kind == "CauseDoubted"]
+    assert doubts == [(4, "bot", {"cause": "io-stall", "against": 3, "voices": 3, "form": 1})]
+    with pytest.raises(NothingToMark, match="0 wrong among 0"):
+        marks.append_review.now(CauseLookedAt("cpu-steal", "none"), "slack:T/U1", SEVERAL)
+    assert marks.append_review.now(CauseLookedAt("io-stall", "raised"), "slack:T/U1", SEVERAL).against == 3
+    assert not score_of(marks.read.now(), "io-stall", SEVERAL).in_doubt
 
 
 def test_word_that_may_not_approve_takes_nothing_from_that_persons_word_that_may() -> None:
@@ -115,6 +133,14 @@ def test_word_that_may_not_approve_takes_nothing_from_that_persons_word_that_may
     ann, elsewhere = (WRONG, "terminal:ann"), (replace(RIGHT, incident="i7"), "slack:T/U99")
     score = score_of(told(ann, elsewhere, (RIGHT, "slack:T/U99"), *words(0, 2)), "io-stall", policy)
     assert (score.in_doubt, score.against, score.voices) == (True, 3, 3)
+
+
+def test_word_of_one_who_has_left_takes_back_what_they_said_of_the_same_verdict() -> None:
+    policy = Policy(approver_groups=frozenset({"slack:S1"}), acting=True)
+    said = [(replace(WRONG, incident=f"i{n}", groups=("slack:S1",)), f"slack:T/U{n}") for n in range(3)]
+    left = (replace(RIGHT, incident="i0"), "slack:T/U0")
+    score = score_of(told(said[0], left, *said[1:]), "io-stall", policy)
+    assert (score.against, score.voices) == (2, 2)
 
 
 def test_same_people_can_put_a_cause_in_doubt_again_on_the_same_cards() -> None:

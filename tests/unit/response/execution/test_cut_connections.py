@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from itertools import islice
+from typing import Any
 
 import pytest
 
+from bot.domain.action import Step
 from bot.domain.alert import Alert
 from bot.domain.batch import Batch
 from bot.domain.claim import Doubts
@@ -19,6 +22,7 @@ from bot.domain.house_events import HOUSE, CauseMuted
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.ledger import Ledger
+from bot.response.execution.node_access import NodeAccess, NodeStatus
 from tests.known import known_as
 from tests.schedules.parts import Wire
 from tests.schedules.stage import Stage
@@ -305,3 +309,26 @@ def test_what_never_ran_waits_while_its_cause_is_in_doubt_and_is_sent_once_it_is
     assert list(advances)
     assert wire.sent == [DISABLE, REBOOT]
     assert incident(stage).state == "resolved"
+
+
+def test_first_command_whose_cause_comes_into_doubt_while_the_node_is_read_again_is_not_sent_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    doubted: list[str] = []
+    stage.recorder.store = stage.ledger = Ledger(
+        stage.ledger.database,
+        lambda: stage.world.now,
+        doubters=[lambda _: lambda policy, cause: next(iter(doubted), "")],
+    )
+    look = NodeAccess.look
+
+    async def looks(self: NodeAccess, node: Node, steps: Sequence[Step], *more: Any) -> NodeStatus:
+        if not steps:  # what else the step would stop by now
+            doubted.append("It was wrong.")
+        return await look(self, node, steps, *more)
+
+    monkeypatch.setattr(NodeAccess, "look", looks)
+    advances, wire = approved(stage, Cut(DISABLE, after=False, refused=True, for_seconds=20))
+    assert list(islice(advances, 60))
+    assert doubted
+    assert wire.sent == []
