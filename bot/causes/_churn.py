@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from bot.causes._figures import count, span
+from bot.causes._figures import span
 from bot.causes._recent import age_by_clock
 from bot.causes._recent import uptime as uptime_of
 from bot.domain.known_agents import KNOWN_AGENTS, KnownAgent
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.safe_text import counted
 from bot.probes.agents import ECS, Agent, AgentsReading
 from bot.probes.containers import ContainersReading
 from bot.probes.formats.container_lists import Container
@@ -238,14 +239,14 @@ def churn_words(churn: Churn) -> str:
     if churn.newest_age is not None:
         parts.append(f"its container is only {span(churn.newest_age)} old")
     if churn.exits and churn.exits_over:
-        parts.append(f"{count(churn.exits, 'container')} of it ended within {span(churn.exits_over)}")
+        parts.append(f"{counted(churn.exits, 'container')} of it ended within {span(churn.exits_over)}")
     if churn.is_failing:
         parts.append("docker waits to start it again after a failed run")
     if churn.log_exits:
         last = f", the last at {churn.log_last_at}" if churn.log_last_at else ""
         if churn.log_last_age is not None and churn.log_last_age >= timedelta(0):
             last += f", {span(churn.log_last_age)} before the look"
-        parts.append(f"its own log shows {count(churn.log_exits, 'failed run')}{last}")
+        parts.append(f"its own log shows {counted(churn.log_exits, 'failed run')}{last}")
     name = churn.image or churn.unit
     by = f" (run by {churn.unit})" if churn.unit and churn.image else ""
     return f"{name}{by}: " + ("; ".join(parts) or "runs")

@@ -1,4 +1,4 @@
-"""Figures as people read them: counts, memory, spans of time."""
+"""Figures as people read them: memory, shares, spans of time."""
 
 from __future__ import annotations
 
@@ -6,16 +6,6 @@ import re
 from datetime import timedelta
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
-
-
-def count(number: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun.
-
-    Example:
-    >>> count(68440, "cgroup"), count(1, "reset")
-    ('68,440 cgroups', '1 reset')
-    """
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def memory(kib: int) -> str:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bot.causes import _recent
-from bot.causes._figures import count, memory, percent
+from bot.causes._figures import memory, percent
 from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores, held_cores
 from bot.causes._packet_waits import packet_wait_evidence
 from bot.causes._starvation import Starvation, dying_cgroups_before, find_other_holder, paced_resets, recurs, starvation
 from bot.domain.cause import Tuning
 from bot.domain.growth import HarmThreshold
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.safe_text import counted
 from bot.domain.verdict import Confidence, Evidence
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.cpu import CpuReading
@@ -282,12 +283,12 @@ def _harm_of_resets(
 
 def _traffic_cut_words(resets: int, within: str = "") -> str:
     """Say what resets of the network card do to whoever uses it."""
-    return f"traffic cut {count(resets, 'time')}{within} by resets of the network card"
+    return f"traffic cut {counted(resets, 'time')}{within} by resets of the network card"
 
 
 def _resets_words(starved: Starvation, tuning: Tuning) -> str:
     resets = len(starved.resets)
-    return f"reset {count(resets, 'time')} in {tuning['recent_hours']:g} h" if resets else "waiting"
+    return f"reset {counted(resets, 'time')} in {tuning['recent_hours']:g} h" if resets else "waiting"
 
 
 def _harm_of_paced_resets(snapshot: Snapshot, walk: Walk, tuning: Tuning) -> Harm | Unproven | None:
@@ -295,7 +296,7 @@ def _harm_of_paced_resets(snapshot: Snapshot, walk: Walk, tuning: Tuning) -> Har
     paced = paced_resets(snapshot, tuning["recent_hours"], tuning["recurs_few"])
     if paced is None or not dying_cgroups_before(snapshot, paced, tuning["dying_many"]):
         resets = _events(snapshot, tuning, "nic-reset")
-        short = f"the network card was reset {count(len(resets), 'time')} in {tuning['recent_hours']:g} h"
+        short = f"the network card was reset {counted(len(resets), 'time')} in {tuning['recent_hours']:g} h"
         says = f"{short}; its driver does not say that it was for lack of CPU"
         return Unproven(short, Evidence("nic-resets", "kernel_log", says, _recent.lines(resets, 3))) if resets else None
     lines = _recent.lines(paced.events, 3)

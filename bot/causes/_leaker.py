@@ -10,12 +10,12 @@ from datetime import timedelta
 
 from bot.causes import _churn, _loops, _recent
 from bot.causes._churn import Churn
-from bot.causes._figures import count, span
+from bot.causes._figures import span
 from bot.causes._loops import Loop, LoopState
 from bot.causes._unit_state import UnitState, unit_state_of
 from bot.domain.cause import Tuning
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import counted, one_line
 from bot.domain.verdict import Confidence
 from bot.probes.cgroups import FEWEST_TOLD, MOST_TOLD, CgroupsReading
 from bot.probes.containers import ContainersReading
@@ -241,10 +241,10 @@ def _suspect_of_loop(
     there = None if isinstance(cgroups, Unread) else _most_dying_in_slice(cgroups, loop.unit.control_group)
     # Each start leaves the unit's own cgroup in its slice, whatever its containers leave elsewhere.
     elsewhere = there is not None and there * tuning["ratio_high"] < dying
-    because = f"{count(turns, 'start')} against {dying:,} dying"
+    because = f"{counted(turns, 'start')} against {dying:,} dying"
     if fit is None and (each := _each_start(loop, growth, tuning)):
         fit, caught = _distance_from_one_each(dying, turns, each / tuning["unit_share"]), True
-        because = f"{count(turns, 'start')}, each of which left about {each:,.0f} between the looks"
+        because = f"{counted(turns, 'start')}, each of which left about {each:,.0f} between the looks"
     return Suspect(
         name=loop.unit.name,
         unit_state=unit_state_of(snapshot, loop.unit.name, loop.unit),
@@ -289,7 +289,7 @@ def _suspect_of_churn(
     fit, because = None, ""
     ended = max(churn.exits, churn.log_exits if log_tells else 0)
     if (fit := _distance_from_one_each(dying, ended, tuning["ratio_high"])) is not None:
-        because = f"{count(ended, 'ended run')} against {dying:,} dying"
+        because = f"{counted(ended, 'ended run')} against {dying:,} dying"
     if fit is None and agent is not None and uptime is not None and (churn.goes_on or log_tells):
         because = _pace_words(dying, uptime, unit, stopped, churn.worked_ago, tuning)
         fit = _PACE_FIT if because else None

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.causes import _recent
-from bot.causes._figures import count, span
+from bot.causes._figures import span
 from bot.domain import protected
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.safe_text import counted
 from bot.probes.units import Unit, UnitsReading
 
 _TOLD = (
@@ -204,9 +205,9 @@ def loop_words(loop: Loop, uptime: timedelta | None) -> str:
         counter = f"NRestarts rose from {unit.restarts:,} to {unit.restarts_later:,} between the looks"
     elif loop.counted_by == "journal":
         over = f" within {span(unit.restarts_logged_over)}" if unit.restarts_logged_over else ""
-        counter = f"its journal shows {count(loop.turns, 'restart')}{over}"
+        counter = f"its journal shows {counted(loop.turns, 'restart')}{over}"
     elif loop.turns:
-        counter = f"it was restarted {count(loop.turns, 'time')} (NRestarts)"
+        counter = f"it was restarted {counted(loop.turns, 'time')} (NRestarts)"
     else:
         counter = "its restarts are not counted"
     match loop.state:

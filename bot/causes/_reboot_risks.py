@@ -14,8 +14,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.causes import _packages, _recent, _shut_filesystems, _waiters
-from bot.causes._figures import count, percent, span
+from bot.causes._figures import percent, span
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.safe_text import counted
 from bot.domain.verdict import Evidence
 from bot.probes.filesystems import FilesystemsReading
 from bot.probes.host import HostReading
@@ -119,7 +120,7 @@ def _dead_disk(snapshot: Snapshot, waiting: tuple[Waiting, ...]) -> Iterator[Evi
 def _silent_server(waiting: tuple[Waiting, ...]) -> Iterator[Evidence]:
     server = _waiters.for_file_server(waiting)
     if len(server) >= _FEW:
-        says = f"{count(len(server), 'task')} wait for a file server: the shutdown may hang on them"
+        says = f"{counted(len(server), 'task')} wait for a file server: the shutdown may hang on them"
         yield Evidence("file-server-waits", "processes", says, tuple(map(_waiters.ps_line, server[:4])))
 
 

@@ -8,10 +8,11 @@ from datetime import timedelta
 from itertools import pairwise
 
 from bot.causes import _recent
-from bot.causes._figures import count, span
+from bot.causes._figures import span
 from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores, held_in_realtime
 from bot.domain.cause import Tuning
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.safe_text import counted
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.cpu import CpuReading
 from bot.probes.formats.kernel_line import RESETS, KernelEvent
@@ -188,9 +189,9 @@ def _starvation_words(
 ) -> str:
     if events:
         device = f"{events[-1].device}: " if events[-1].device else ""
-        reset = f", {count(len(resets), 'reset')} besides" if resets else ""
+        reset = f", {counted(len(resets), 'reset')} besides" if resets else ""
         return (
-            f"{device}the driver's poll was scheduled but did not run ({count(len(events), 'line')}{reset}, "
+            f"{device}the driver's poll was scheduled but did not run ({counted(len(events), 'line')}{reset}, "
             f"the last {_recent.ago(snapshot, events[-1])})"
         )
     if rose:

@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bot.causes import _recent
-from bot.causes._figures import count, sentence
+from bot.causes._figures import sentence
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.safe_text import counted
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.formats.bonds import Bond, Port
 from bot.probes.formats.kernel_line import KernelEvent
@@ -97,7 +98,7 @@ def _flapping_links(
     for name in dict.fromkeys(event.device for event in recent):
         mine = [event for event in recent if event.device == name]
         if len(mine) >= tuning["flaps_few"]:
-            says = f"{name} lost its link {count(len(mine), 'time')}, the last {_recent.ago(snapshot, mine[-1])}"
+            says = f"{name} lost its link {counted(len(mine), 'time')}, the last {_recent.ago(snapshot, mine[-1])}"
             found.append(Evidence("link-flaps", "kernel_log", says, _recent.lines(mine, 3)))
     return found
 

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from bot.causes import _recent
-from bot.causes._figures import count, memory, percent, sentence, span
+from bot.causes._figures import memory, percent, sentence, span
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning, left_out
 from bot.domain.errors import PlaybookError
 from bot.domain.json_form import to_json_types
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.problems import Problems
 from bot.domain.protected import services
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import counted, one_line
 from bot.domain.three_valued_logic import Unknown
 from bot.domain.verdict import Confidence, Evidence, Finding, HalfRead, RuledOut, Status, Undecided
 from bot.library.assembly import threshold_fault, without_decimal_point
@@ -148,7 +148,7 @@ FUNCTIONS: Mapping[str, Function] = {
 def _count_and_noun(number: float, nouns: str) -> str:
     """Example: `{3:count reset}` is `3 resets`, `{1:count reply|replies}` is `1 reply`."""
     noun, _, plural = nouns.partition("|")
-    return count(int(number), noun, plural)
+    return counted(int(number), noun, plural)
 
 
 FORMATS: Mapping[str, Form] = {

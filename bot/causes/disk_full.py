@@ -9,11 +9,12 @@ Remedy: none planned: whatever fills the disk is still there after a reboot.
 
 from __future__ import annotations
 
-from bot.causes._figures import count, percent
+from bot.causes._figures import percent
 from bot.causes._finding import make_finding
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import services
+from bot.domain.safe_text import counted
 from bot.domain.verdict import Confidence, Evidence, HalfRead, RuledOut, Status, Undecided
 from bot.probes.essential_units import EssentialUnitsReading
 from bot.probes.filesystems import FilesystemsReading, Room
@@ -46,7 +47,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if not rooms:
         return RuledOut(NAME, "every file system that was looked at is an image, which nobody can fill", applies=False)
     if reading.rooms_left_out:
-        return HalfRead(NAME, f"the room on {count(reading.rooms_left_out, 'further file system')} was not read")
+        return HalfRead(NAME, f"the room on {counted(reading.rooms_left_out, 'further file system')} was not read")
     fullest = min(rooms, key=lambda room: room.free_percent)
     return RuledOut(NAME, f"the fullest file system, {fullest.point}, has {percent(fullest.free_percent)} free")
 

@@ -12,11 +12,10 @@ from collections.abc import Mapping
 
 from bot.causes import _loops
 from bot.causes._essential import is_dispensable_unit
-from bot.causes._figures import count
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import is_essential, is_network
-from bot.domain.safe_text import listed
+from bot.domain.safe_text import counted, listed
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.essential_units import EssentialUnitsReading
 from bot.probes.host import HostReading
@@ -44,7 +43,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         Evidence("unit-failed", "units", _unit_words(name, services.get(name)), _source(name, lines, services))
         for name in names[:_SHOWN_MOST]
     )
-    summary = f"{count(len(names), 'failed unit')}: {listed(names, 3)}"
+    summary = f"{counted(len(names), 'failed unit')}: {listed(names, 3)}"
     if essential:
         summary += f"; the node cannot work without {', '.join(essential)}"
     return Finding(
@@ -69,7 +68,7 @@ def _unit_words(name: str, unit: Unit | None) -> str:
     if unit is None:
         return f"{name} is failed"
     status = "" if unit.exit_status is None else f", exit status {unit.exit_status}"
-    tries = f", after {count(unit.most_restarts, 'restart')}" if unit.most_restarts else ""
+    tries = f", after {counted(unit.most_restarts, 'restart')}" if unit.most_restarts else ""
     return f"{name} is failed: {unit.result}{status}{tries}"
 
 

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from bot.causes import _recent, _shut_filesystems
-from bot.causes._figures import count
 from bot.causes._finding import make_finding
 from bot.domain.action import Step
 from bot.domain.cause import Cause, CauseResult, Tuning
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.safe_text import counted
 from bot.domain.verdict import Confidence, Evidence, HalfRead, RuledOut, Status, Undecided
 from bot.probes.filesystems import FilesystemsReading, Mount
 from bot.probes.kernel_log import KernelLogReading
@@ -91,7 +91,7 @@ def _ruled_out_or_undecided(snapshot: Snapshot, reading: FilesystemsReading, dou
     if isinstance(log, Unread):
         return Undecided(NAME, f"the kernel log was not read ({log.reason}), and some errors show only there")
     if reading.mounts_left_out:
-        return HalfRead(NAME, f"{count(reading.mounts_left_out, 'further mount')} had no look")
+        return HalfRead(NAME, f"{counted(reading.mounts_left_out, 'further mount')} had no look")
     none = "every file system on a block device takes writes, and the log shows none that was shut down"
     if doubtful:
         points = ", ".join(mount.point for mount in doubtful[:3])

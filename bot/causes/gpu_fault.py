@@ -17,12 +17,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from bot.causes import _recent
-from bot.causes._figures import count, sentence
+from bot.causes._figures import sentence
 from bot.causes._reboot_risks import BESIDE, no_reboot_words, risks_of_reboot_only
 from bot.domain.action import Step
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.defaults import NOT_REBOOTED_AGAIN_WITHIN
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.safe_text import counted
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.formats.gpu_events import FALLEN_OFF, RECOVERY_ACTION, UNIFIED_MEMORY, Xid, XidKind, xid
 from bot.probes.gpu import Gpu, GpuReading
@@ -189,7 +190,7 @@ def _faults(snapshot: Snapshot, faults: Sequence[Xid], asked: Collection[str]) -
 
 def _repeats(snapshot: Snapshot, repeated: Sequence[Sequence[Xid]], asked: Collection[str]) -> Iterable[Evidence]:
     for same in repeated:
-        says = f"{_gpu_words(same[-1])}, {count(len(same), 'time')}{_table_words(same[-1], asked)}"
+        says = f"{_gpu_words(same[-1])}, {counted(len(same), 'time')}{_table_words(same[-1], asked)}"
         yield Evidence("gpu-xid-repeats", "kernel_log", says, _recent.lines([x.event for x in same], 3))
 
 
@@ -276,7 +277,7 @@ def _ruled_out_or_undecided(snapshot: Snapshot, tuning: Tuning, xids: Sequence[X
         by_hand = "why its driver refused it: `dmesg | grep -i nvidia` by hand"
         return Undecided(NAME, because, suspected=True, would_decide=by_hand)
     if not is_driven:
-        because = f"no driver of NVIDIA's is bound to {count(len(gpus.gpus), 'GPU')} on the bus"
+        because = f"no driver of NVIDIA's is bound to {counted(len(gpus.gpus), 'GPU')} on the bus"
         if not undriven or gpus.smi == "absent":
             return RuledOut(NAME, because, applies=False)
         because = f"nvidia-smi {'finds none' if gpus.smi == 'answered' else 'fails'}, and {because}"
@@ -295,7 +296,7 @@ def _ruled_out_or_undecided(snapshot: Snapshot, tuning: Tuning, xids: Sequence[X
         return Undecided(NAME, because, would_decide="a program that uses the GPUs, by hand,")
     own = [x for x in xids if x.meaning.kind is XidKind.APPLICATION]
     beside = f"; {own[-1].says} is the application's own error" if own else ""
-    answer = f"{count(len(gpus.gpus), 'GPU')} on the bus, and every GPU bound to the driver answers"
+    answer = f"{counted(len(gpus.gpus), 'GPU')} on the bus, and every GPU bound to the driver answers"
     none = f"{answer}; no GPU fault in the log{beside}"
     return _recent.none_told(snapshot, NAME, none, ("gpu-error",), tuning["recent_hours"])
 

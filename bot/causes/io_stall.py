@@ -21,10 +21,11 @@ from collections import Counter
 from datetime import timedelta
 
 from bot.causes import _recent, _waiters
-from bot.causes._figures import count, percent
+from bot.causes._figures import percent
 from bot.causes._finding import make_finding
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.safe_text import counted
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
 from bot.probes.formats.kernel_line import KernelEvent
@@ -61,12 +62,12 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     hung = not isinstance(storage, Unread) and bool(storage.hung_tasks_rise)
     evidence = [*told, *silent, *stuck, *(_crawling_disks(storage) if crowd else ())]
     if hung and not isinstance(storage, Unread):
-        says = f"the kernel found {count(storage.hung_tasks_rise or 0, 'hung task')} within the window"
+        says = f"the kernel found {counted(storage.hung_tasks_rise or 0, 'hung task')} within the window"
         row = f"hung_task_detect_count +{storage.hung_tasks_rise}"
         evidence.append(Evidence("hung-tasks-counted", "storage", says, (row,)))
     stalled = bool(still or crowd or stuck or hung)
     if waiting and (stalled or slow or evidence):
-        says = f"{count(len(waiting), 'task')} waited uninterruptibly at both looks: {_waiting_names(waiting)}"
+        says = f"{counted(len(waiting), 'task')} waited uninterruptibly at both looks: {_waiting_names(waiting)}"
         if slow:
             says += f"; {len(_waiters.for_file_server(waiting))} of them for a file server"
         evidence.append(Evidence("tasks-waiting", "processes", says, tuple(map(_waiters.ps_line, waiting[:8]))))
@@ -102,7 +103,7 @@ def _log_evidence(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuni
         Evidence(
             name,
             "kernel_log",
-            f"{count(len(events), noun)}, the last {_recent.ago(snapshot, events[-1])}",
+            f"{counted(len(events), noun)}, the last {_recent.ago(snapshot, events[-1])}",
             _recent.lines(events, 3),
         )
         for name, noun, events in (("hung-task", "hung-task line", hung), ("disk-error", "disk error", errors))
@@ -201,7 +202,7 @@ def _stuck_disks(
         Evidence(
             "disk-stuck",
             "storage",
-            f"disk {disk.name} held {count(disk.waiting_later, 'request')} at both looks and completed none",
+            f"disk {disk.name} held {counted(disk.waiting_later, 'request')} at both looks and completed none",
             disk.lines,
         )
         for disk in storage.stuck[:4]
@@ -214,7 +215,7 @@ def _crawling_disks(storage: StorageReading | Unread) -> list[Evidence]:
         Evidence(
             "disk-crawls",
             "storage",
-            f"disk {disk.name} held {count(disk.waiting_later, 'request')}, and completed {disk.completed} meanwhile",
+            f"disk {disk.name} held {counted(disk.waiting_later, 'request')}, and completed {disk.completed} meanwhile",
             disk.lines,
         )
         for disk in (() if isinstance(storage, Unread) else storage.crawling[:4])
@@ -281,10 +282,10 @@ def _ruled_out_or_undecided(snapshot: Snapshot, waiting: tuple[Waiting, ...], tu
     log, storage = snapshot.get(KernelLogReading), snapshot.get(StorageReading)
     for_storage = _waiters.for_storage(waiting)
     if isinstance(storage, Unread) and len(for_storage) >= tuning["waiting_few"]:
-        says = f"{count(len(for_storage), 'task')} waited for storage at both looks, and the disks were not read"
+        says = f"{counted(len(for_storage), 'task')} waited for storage at both looks, and the disks were not read"
         return Undecided(NAME, f"{says} ({storage.reason})")
     if len(waiting) >= tuning["waiting_few"]:
-        says = f"{count(len(waiting), 'task')} waited uninterruptibly at both looks"
+        says = f"{counted(len(waiting), 'task')} waited uninterruptibly at both looks"
         if all(waits_for_kernel_lock(each.wchan) for each in waiting):
             return RuledOut(NAME, f"{says}, for a lock of the kernel's network or cgroup code, and not for storage")
         known = {*_waiters.for_storage(waiting)}
@@ -293,7 +294,7 @@ def _ruled_out_or_undecided(snapshot: Snapshot, waiting: tuple[Waiting, ...], tu
             by_hand = "`ps -eLo state,wchan:32,comm | grep ^D` as root"
             return Undecided(NAME, f"{says}, and it is not known for what", suspected=True, would_decide=by_hand)
         if not isinstance(storage, Unread) and storage.completed_count:
-            says += f", while the disks completed {count(storage.completed_count, 'request')}"
+            says += f", while the disks completed {counted(storage.completed_count, 'request')}"
             return _recent.none_told(snapshot, NAME, says, ("disk-error", "nfs-silent"), tuning["recent_hours"])
         # Writers to a frozen file system wait like this, as do tasks at a busy lock; the kernel logs it after two
         # minutes.
@@ -304,7 +305,7 @@ def _ruled_out_or_undecided(snapshot: Snapshot, waiting: tuple[Waiting, ...], tu
         since = _recent.ago(snapshot, told[-1])
         if waiting and _recent.events_perhaps_within(snapshot, told, tuning["now_minutes"]):
             # At a lock of the kernel's own, else the lines would be evidence; and too few for a condition to tell of.
-            waits = f"{count(len(waiting), 'task')} waited at both looks for a lock of the kernel"
+            waits = f"{counted(len(waiting), 'task')} waited at both looks for a lock of the kernel"
             says = f"the last hung task was logged {since}, and {waits}"
             by_hand = "`ps -eLo state,wchan:32,comm | grep ^D` by hand"
             return Undecided(NAME, says, suspected=True, would_decide=by_hand)

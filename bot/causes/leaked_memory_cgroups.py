@@ -21,7 +21,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.causes import _churn, _harm, _leaker, _loops
-from bot.causes._figures import count, memory, sentence, span
+from bot.causes._figures import memory, sentence, span
 from bot.causes._harm import Harms
 from bot.causes._held_cores import held_cores
 from bot.causes._leaker import Blame, Suspect, Suspects
@@ -32,7 +32,7 @@ from bot.domain.action import Step
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.growth import GrowthMeasure
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.safe_text import listed
+from bot.domain.safe_text import counted, listed
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.host import HostReading
@@ -60,7 +60,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     alive = cgroups.alive if cgroups.alive_later is None else cgroups.alive_later
     many, why = _many_and_why(snapshot, tuning)
     if dying < many:
-        few = f"{count(dying, 'dying memory cgroup')} beside {alive:,} alive; {many:,.0f} would be many{why}"
+        few = f"{counted(dying, 'dying memory cgroup')} beside {alive:,} alive; {many:,.0f} would be many{why}"
         if dying >= tuning["dying_many"] and isinstance(snapshot.get(HostReading), Unread):
             return Undecided(NAME, f"{few}, and kernel and uptime were not read", suspected=True)
         return RuledOut(NAME, few)
@@ -76,7 +76,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     freed = _will_be_freed_soon(cgroups, dying - many, tuning["freed_seconds"])
     if freed and not (somebody or harms.seen or harms.unread):
         fewer = f"{-(cgroups.growth or 0):,} fewer {span(timedelta(seconds=cgroups.seconds_between or 0))} later"
-        return RuledOut(NAME, f"{count(dying, 'dying memory cgroup')}, {fewer}: they are being freed")
+        return RuledOut(NAME, f"{counted(dying, 'dying memory cgroup')}, {fewer}: they are being freed")
     evidence = (
         _count_evidence(cgroups, dying, alive),
         _leaker_evidence(blame, suspects),

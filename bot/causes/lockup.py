@@ -19,12 +19,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.causes import _recent
-from bot.causes._figures import count, percent, sentence
+from bot.causes._figures import percent, sentence
 from bot.causes._reboot_risks import BESIDE, no_reboot_words, risks_of_reboot_only
 from bot.causes._starvation import starvation
 from bot.domain.action import Step
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.safe_text import counted
 from bot.domain.verdict import Confidence, Evidence, Finding, Status, Undecided
 from bot.probes.cpu import CpuReading
 from bot.probes.formats.kernel_line import LOCKUPS, KernelEvent
@@ -56,11 +57,11 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     last = events[-1]
     where = "" if last.core is None else f" on core {last.core}"
     who = f" in {last.process}" if last.process else ""
-    says = f"{count(len(events), 'lockup line')}, the last{where}{who} {_recent.ago(snapshot, last)}"
+    says = f"{counted(len(events), 'lockup line')}, the last{where}{who} {_recent.ago(snapshot, last)}"
     if len(episodes) < len(events) and episodes:
-        says += f", in {count(len(episodes), 'episode')}"
+        says += f", in {counted(len(episodes), 'episode')}"
     if paused := next((episode for episode in reversed(episodes) if episode.paused), None):
-        at_once = "only an idle core" if paused.idle else f"{count(paused.paused, 'core')} at the same instant"
+        at_once = "only an idle core" if paused.idle else f"{counted(paused.paused, 'core')} at the same instant"
         says += f"; {at_once}: the machine itself was paused"
     evidence = [Evidence("lockup", "kernel_log", says, _recent.lines(events))]
     walks = _recent.recent(snapshot, log.of("stack-memcg-walk"), tuning["recent_hours"])

@@ -13,10 +13,11 @@ import re
 from datetime import timedelta
 
 from bot.causes import _recent
-from bot.causes._figures import count, span
+from bot.causes._figures import span
 from bot.causes._finding import make_finding
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.safe_text import counted
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided
 from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.host import HostReading
@@ -35,13 +36,13 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if not isinstance(reading, Unread):
         for each in reading.controllers:
             if each.uncorrected:
-                says = f"{each.name} counts {count(each.uncorrected, 'memory error')} that could not be corrected"
+                says = f"{each.name} counts {counted(each.uncorrected, 'memory error')} that could not be corrected"
                 lost.append(Evidence("memory-uncorrected", "memory_errors", says, each.lines))
             # No rate from less than an hour: ten errors in a driver's first minute are only ten errors.
             hours = max(1.0, (each.seconds or 0) / _HOUR)
             if each.seconds is not None and each.corrected / hours > tuning["corrected_per_hour"]:
                 over = span(timedelta(seconds=each.seconds))
-                says = f"{each.name} corrected {count(each.corrected, 'memory error')} in {over}"
+                says = f"{each.name} corrected {counted(each.corrected, 'memory error')} in {over}"
                 often.append(Evidence("memory-corrected", "memory_errors", says, each.lines))
     if not often and not isinstance(log, Unread):
         often = _corrected_last_hour(snapshot, log, tuning)
@@ -73,7 +74,7 @@ def _corrected_last_hour(snapshot: Snapshot, log: KernelLogReading, tuning: Tuni
         mine = [(line, int(told.group(1))) for line, told in lines if line.device == name]
         many = sum(errors for _, errors in mine)
         if many > tuning["corrected_per_hour"]:
-            says = f"{name} corrected {count(many, 'memory error')} within the last hour"
+            says = f"{name} corrected {counted(many, 'memory error')} within the last hour"
             source = _recent.lines([line for line, _ in mine], 3)
             found.append(Evidence("memory-corrected", "kernel_log", says, source))
     return found
@@ -111,7 +112,7 @@ def _ruled_out_or_undecided(snapshot: Snapshot, reading: MemoryErrorsReading | U
             would_decide=would,
             worst=Status.DEGRADED,
         )
-    corrected = count(reading.corrected_count, "memory error")
+    corrected = counted(reading.corrected_count, "memory error")
     return RuledOut(NAME, f"EDAC counts no uncorrected errors, and {corrected} that were corrected")
 
 

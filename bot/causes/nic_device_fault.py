@@ -13,12 +13,13 @@ Remedy: none planned: an in-place reboot keeps the host; stop and start the inst
 from __future__ import annotations
 
 from bot.causes import _recent
-from bot.causes._figures import count, percent
+from bot.causes._figures import percent
 from bot.causes._finding import make_finding
 from bot.causes._harm import walk_of
 from bot.causes._starvation import dying_cgroups_before, paced_resets, says_starved, starvation
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.safe_text import counted
 from bot.domain.verdict import Confidence, Evidence, HalfRead, Status, Undecided
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.cpu import CpuReading
@@ -59,14 +60,14 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     rises = _fault_counters(nic)
     evidence = []
     if faults:
-        says = f"{count(len(faults), 'device error')} in the log, the last {_recent.ago(snapshot, faults[-1])}"
+        says = f"{counted(len(faults), 'device error')} in the log, the last {_recent.ago(snapshot, faults[-1])}"
         evidence.append(Evidence("nic-device-error", "kernel_log", says, _recent.lines(faults)))
     evidence += rises
     cable = [*_flapping_links(snapshot, tuning), *_damaged_packets(nic, tuning)]
     evidence += cable
     starved = _why_starved(snapshot, tuning) or _paced_by_leak_words(snapshot, tuning)
     if silences and not starved:
-        says = f"{count(len(silences), 'time-out')} of the card, the last {_recent.ago(snapshot, silences[-1])}"
+        says = f"{counted(len(silences), 'time-out')} of the card, the last {_recent.ago(snapshot, silences[-1])}"
         evidence.append(Evidence("nic-silent", "kernel_log", says, _recent.lines(silences)))
     if not evidence:
         return _ruled_out_or_undecided(snapshot, tuning, silences, starved)
@@ -176,7 +177,7 @@ def _ruled_out_or_undecided(
 ) -> CauseResult:
     log, nic = snapshot.get(KernelLogReading), snapshot.get(NicReading)
     if silences:
-        says = f"the card's {count(len(silences), 'time-out')} have another reason: {starved}"
+        says = f"the card's {counted(len(silences), 'time-out')} have another reason: {starved}"
         return _recent.none_told(snapshot, NAME, says, _FAULTS, tuning["recent_hours"])
     if isinstance(log, Unread):
         return Undecided(NAME, f"the kernel log was not read ({log.reason})")

@@ -15,11 +15,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.causes import _recent
-from bot.causes._figures import count
 from bot.causes._finding import make_finding
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.safe_text import listed
+from bot.domain.safe_text import counted, listed
 from bot.domain.verdict import Confidence, Evidence, Status, Undecided
 from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.kernel_log import KernelLogReading
@@ -55,7 +54,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if whole:
         bound = all(kill.device.startswith(_BOUND) for kill in whole)
         where = "the memory nodes that it may use had none" if bound else "the machine had no memory"
-        says = f"{count(len(whole), 'process was', 'processes were')} killed because {where} left"
+        says = f"{counted(len(whole), 'process was', 'processes were')} killed because {where} left"
         says += f", {_recent.ago(snapshot, whole[-1])}"
         limits = [limit for limit in log.of("oom-limit") if limit.device.startswith(_BOUND)] if bound else []
         evidence.append(
@@ -73,7 +72,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         sure = Confidence.CONFIRMED if whole or again else Confidence.LIKELY
         return make_finding(NAME, Status.DEGRADED, sure, evidence, suspects=suspects)
     single = _recent.recent(snapshot, limited, tuning["machine_hours"])
-    beside = f"; {count(len(single), 'kill')} at a cgroup's own limit, which concerns that workload" if single else ""
+    beside = f"; {counted(len(single), 'kill')} at a cgroup's own limit, which concerns that workload" if single else ""
     none = f"nothing was killed recently for lack of the machine's memory{beside}"
     return _recent.none_told(snapshot, NAME, none, ("oom-kill",), tuning["machine_hours"], errors=True)
 

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.causes import _recent
-from bot.causes._figures import count, sentence, span
+from bot.causes._figures import sentence, span
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.safe_text import counted
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.formats.kernel_line import RESETS, KernelEvent
 from bot.probes.formats.log_burst import SECONDS
@@ -52,7 +53,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if level is not None and level < tuning["console_level"]:
         return RuledOut(NAME, f"the console's level {level} keeps warnings off {host.serial_consoles[0]}")
     reset, near = printed[-1]
-    says = f"{count(len(printed), 'reset')} within {span(near.apart)} of {near.what}"
+    says = f"{counted(len(printed), 'reset')} within {span(near.apart)} of {near.what}"
     where = f"the kernel prints to the serial console {', '.join(host.serial_consoles)}"
     row = (f"console_loglevel {level}",) if level is not None else ()
     return Finding(
@@ -94,7 +95,7 @@ def _printed_near_reset(
     near = [(abs(when - at), event) for when, event in timed if first <= when <= last]
     kills = [(apart, event) for apart, event in near if event.kind == "oom-kill"]
     if kills or len(near) >= tuning["burst_lines"]:
-        what = "an out-of-memory dump" if kills else f"a burst of {count(len(near), 'other message')}"
+        what = "an out-of-memory dump" if kills else f"a burst of {counted(len(near), 'other message')}"
         apart = min(apart for apart, _ in kills or near)
         return _Printed(what, apart, tuple(event.text for _, event in kills or near))
     slow = tuning["console_bytes_a_second"] * SECONDS
@@ -102,7 +103,7 @@ def _printed_near_reset(
     if not bursts:
         return None
     most = max(bursts, key=lambda burst: burst.size_bytes)
-    what = f"{count(most.line_count, 'line')} in {SECONDS} s, {most.size_bytes // 1000:,} kB"
+    what = f"{counted(most.line_count, 'line')} in {SECONDS} s, {most.size_bytes // 1000:,} kB"
     within = min(burst.apart(at) for burst in bursts) + timedelta(seconds=SECONDS)
     return _Printed(what, within, (most.text,))
 

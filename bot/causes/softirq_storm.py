@@ -9,11 +9,11 @@ Remedy: none planned: the traffic is still there after a reboot.
 
 from __future__ import annotations
 
-from bot.causes._figures import count, percent
+from bot.causes._figures import percent
 from bot.causes._packet_waits import packet_wait_evidence
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.safe_text import listed
+from bot.domain.safe_text import counted, listed
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
 from bot.probes.interrupts import InterruptsReading
@@ -29,7 +29,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
     if isinstance(cpu, Unread):
         because = f"the cores were not read ({cpu.reason})"
         if lost:
-            because += f", and {count(lost, 'packet')} were dropped within the window"
+            because += f", and {counted(lost, 'packet')} were dropped within the window"
         return Undecided(NAME, because, suspected=bool(lost))
     held = cpu.held("packet_percent", tuning["core_full_percent"], tuning["held_seconds"])
     full = sorted(core.core for core in held)
@@ -47,7 +47,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
             )
     cores = listed(list(map(str, full)), 6)
     means = sum(cpu.core_mean(core, "packet_percent") for core in full) / len(full)
-    said = f"{count(len(full), 'core')} full of soft interrupts (core {cores}; {percent(means)} on average)"
+    said = f"{counted(len(full), 'core')} full of soft interrupts (core {cores}; {percent(means)} on average)"
     evidence = [Evidence("cores-full-of-softirq", "cpu", said, cpu.rows("packet_percent", full))]
     squeezed = 0
     if not isinstance(softirq, Unread):
@@ -68,7 +68,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         cause=NAME,
         status=Status.CRITICAL if lost >= tuning["dropped_many"] else Status.DEGRADED,
         confidence=Confidence.CONFIRMED if proven else Confidence.LIKELY,
-        summary=said + (f"; {count(lost, 'packet')} dropped within the window" if lost else ""),
+        summary=said + (f"; {counted(lost, 'packet')} dropped within the window" if lost else ""),
         evidence=tuple(evidence),
     )
 

@@ -11,14 +11,14 @@ it is planned only if harm is confirmed, and if they are known not to belong to 
 from __future__ import annotations
 
 from bot.causes import _recent
-from bot.causes._figures import count, sentence
+from bot.causes._figures import sentence
 from bot.causes._held_cores import held_cores
 from bot.causes._reboot_risks import BESIDE, no_reboot_words, risks_of_reboot_only
 from bot.domain.action import Step
 from bot.domain.cause import Cause, CauseResult, Threshold, Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import makes_cgroups
-from bot.domain.safe_text import listed
+from bot.domain.safe_text import counted, listed
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.containers import ContainersReading
@@ -41,7 +41,7 @@ def evaluate(snapshot: Snapshot, tuning: Tuning) -> CauseResult:
         if cgroups.alive_is_at_least and max(cgroups.siblings.values(), default=0) < cgroups.alive:
             return Undecided(NAME, f"the live memory cgroups were counted only up to {alive:,}")
         about = "about " if cgroups.alive_is_at_least else ""
-        return RuledOut(NAME, f"{about}{count(alive, 'live memory cgroup')}{beside}; {many:,.0f} would be many")
+        return RuledOut(NAME, f"{about}{counted(alive, 'live memory cgroup')}{beside}; {many:,.0f} would be many")
     containers = snapshot.get(ContainersReading)
     whose_is_known = not isinstance(containers, Unread) and not containers.count_is_at_least
     others = _other_owners(snapshot)
@@ -108,7 +108,7 @@ def _many_and_why(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
     if isinstance(containers, Unread):
         return tuning["live_many"], ""
     running = sum(1 for container in containers.containers if container.running)
-    return max(tuning["live_many"], running * tuning["live_per_container"]), f" beside {count(running, 'container')}"
+    return max(tuning["live_many"], running * tuning["live_per_container"]), f" beside {counted(running, 'container')}"
 
 
 def _walks_of_now(snapshot: Snapshot, alive: int, tuning: Tuning) -> tuple[KernelEvent, ...]:

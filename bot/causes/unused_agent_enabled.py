@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from bot.causes._figures import count
 from bot.domain.cause import Cause, CauseResult, Tuning
 from bot.domain.known_agents import KNOWN_AGENTS
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.safe_text import listed
+from bot.domain.safe_text import counted, listed
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.boot_units import BootUnit, BootUnitsReading
 
@@ -70,7 +69,7 @@ def _summary(unused: Sequence[BootUnit], others: Sequence[BootUnit], reading: Bo
     says = [_unit_words(unit, reading) for unit in unused[:2]]
     if others:
         named = listed([unit.name for unit in others], 3)
-        says.append(f"{count(len(others), 'unit')} not on the playbook's list would start at boot: {named}")
+        says.append(f"{counted(len(others), 'unit')} not on the playbook's list would start at boot: {named}")
     return "; ".join(says)
 
 
@@ -87,7 +86,7 @@ def _ruled_out_or_undecided(reading: BootUnitsReading, ecs: Sequence[BootUnit], 
             else "a check as root",
         )
     if tuning.allow:
-        return RuledOut(NAME, f"all {count(reading.enabled_count, 'unit')} that start at boot are on the list")
+        return RuledOut(NAME, f"all {counted(reading.enabled_count, 'unit')} that start at boot are on the list")
     return RuledOut(NAME, "no agent starts at boot that is known to be unneeded")
 
 

@@ -30,7 +30,7 @@ from bot.domain.errors import ImpossibleEvent, LedgerError, Refused, UnknownInci
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.intake_contracts import GivenUpDelivery
 from bot.domain.policy import Approval
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import counted, one_line
 from bot.domain.transitions import State
 from bot.ledger import Outbox
 from bot.ledger.inbox import Inbox
@@ -110,8 +110,7 @@ class HomePublisher:
             waiting, found = await self.outbox.waiting(), await self.state(user)
             # Their titles name nodes, too.
             given_up = await self.deliveries.given_up() if found.sick is not None else ()
-            many = f"{waiting} {'post' if waiting == 1 else 'posts'}"
-            state, posts = found, f"{many} waiting for {self.context.people.word}"
+            state, posts = found, f"{counted(waiting, 'post')} waiting for {self.context.people.word}"
         trouble = self.pagerduty.trouble if self.pagerduty is not None else ""
         shown = (
             Title("zombie"),

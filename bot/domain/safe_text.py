@@ -102,6 +102,16 @@ def listed(words: Sequence[str], most: int, between: str = ", ") -> str:
     return between.join(words[:most]) + (f" and {len(words) - most:,} more" if len(words) > most else "")
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun.
+
+    Example:
+    >>> counted(68440, "cgroup"), counted(1, "reset")
+    ('68,440 cgroups', '1 reset')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def redacted_text(text: str) -> str:
     """Return a text without its secrets; applying it twice changes nothing.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.domain.doctor_finding import DoctorFinding, Mark, all_well
-from bot.domain.safe_text import one_line, redacted_line, redacted_text
+from bot.domain.safe_text import counted, one_line, redacted_line, redacted_text
 from bot.surfaces.verdict_text import wrapped
 
 SCHEMA_VERSION = 1
@@ -34,7 +34,7 @@ def examination_text(examined: Sequence[DoctorFinding], width: int = 80, colour:
     if wrong:
         last = f"{wrong} of {len(examined)} {'is' if wrong == 1 else 'are'} wrong."
     else:
-        last = f"Nothing is wrong; {notes} {'note' if notes == 1 else 'notes'}." if notes else "All is well."
+        last = f"Nothing is wrong; {counted(notes, 'note')}." if notes else "All is well."
     return "\n".join((*lines, "", last)) + "\n"
 
 

@@ -14,7 +14,7 @@ from bot.domain.alert import TERMINAL
 from bot.domain.duration import span_words
 from bot.domain.events import GIVE_UP, GO_ON, Cancelled, Declined, Escalated, Resolved, StepVerified
 from bot.domain.incident import Incident, Result
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import counted, one_line
 from bot.domain.transitions import State
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.response.execution.watched_growth import watched_growth
@@ -139,7 +139,7 @@ def approvals_sentence(group: Sequence[Incident], context: ViewContext) -> Sente
     needed = _approvals_needed(group)
     asked = askers_sentence(group)
     pieces: list[Piece] = [*asked, ". "] if asked and context.policy.self_approval else []
-    words = f"Needs {needed} approval{'s' if needed > 1 else ''}"
+    words = f"Needs {counted(needed, 'approval')}"
     if not context.policy.self_approval and any(incident.askers for incident in group):
         pieces += [f"{words} (not by ", *(asked[1:] or ("the person",))]
         words = " who asked)" if not asked else ", who asked)"
@@ -217,7 +217,7 @@ def _watching_sentence(incident: Incident, context: ViewContext) -> Sentence:
 def _sample_sentences(incident: Incident) -> Iterator[Sentence]:
     if number := len(incident.samples):
         held = "the cure holds" if incident.samples[-1].holds else "the cure does not hold"
-        yield (f"Read {number} time{'s' if number > 1 else ''} so far: {held}.",)
+        yield (f"Read {counted(number, 'time')} so far: {held}.",)
 
 
 def _question_sentences(incident: Incident, context: ViewContext) -> Iterator[Sentence]:

@@ -12,7 +12,7 @@ from bot.domain.events import Escalated, PlanWithheld, Resolved
 from bot.domain.incident import Incident
 from bot.domain.link_template import blanks_of
 from bot.domain.pagerduty import address_of, page_id_of
-from bot.domain.safe_text import listed, one_line
+from bot.domain.safe_text import counted, listed, one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status, Verdict
 from bot.response.diagnosis.figures import before_and_after_table, read_then
@@ -314,8 +314,7 @@ def _acting_view(views: Sequence[IncidentView]) -> GroupView:
 
 
 def _count_nodes(views: Sequence[IncidentView]) -> str:
-    count = len({view.node or view.id for view in views})
-    return f"{count} node{'s' if count > 1 else ''}"
+    return counted(len({view.node or view.id for view in views}), "node")
 
 
 def view_severity_key(view: IncidentView) -> tuple[int, int]:

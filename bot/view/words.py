@@ -14,7 +14,7 @@ from bot.domain.entry import is_author
 from bot.domain.incident import Incident
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.relapse import Relapse
-from bot.domain.safe_text import one_line, redacted_line
+from bot.domain.safe_text import counted, one_line, redacted_line
 from bot.domain.transitions import State
 from bot.domain.verdict import HEALTHY, Confidence, Status, Verdict
 
@@ -164,7 +164,7 @@ def remainder_words(verdict: Verdict) -> Iterator[str]:
     if verdict.ruled_out:
         many = sum(each.applies for each in verdict.ruled_out)
         other = "other " if verdict.cause is not None or verdict.undecided else ""
-        said = f"{many} {other}cause{'' if many == 1 else 's'} ruled out"
+        said = f"{counted(many, other + 'cause')} ruled out"
         if never := len(verdict.ruled_out) - many:
             said += f", {never} {'does' if never == 1 else 'do'} not apply"
         causes.append(f"{said}.")

@@ -13,7 +13,7 @@ from bot.domain.doctor_finding import DoctorFinding, Mark
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.policy import Policy
 from bot.domain.protected import is_protected
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import counted, one_line
 from bot.ledger.health import condition, ledger_file
 from bot.settings import Settings
 from bot.surfaces.descriptor import SurfaceDescriptor
@@ -110,7 +110,7 @@ async def policy(rules: Policy, surfaces: Sequence[SurfaceDescriptor]) -> tuple[
         seen = "[policy] names no approvers: the bot looks and never acts"
         return (DoctorFinding("policy", Mark.NOT_SET, seen),)
     who = [
-        f"{count} {word if count == 1 else words} {surface.where}"
+        f"{counted(count, word, words)} {surface.where}"
         for surface in surfaces
         for word, words, names in (("person", "people", rules.approvers), ("group", "groups", rules.approver_groups))
         if (count := sum(name.startswith(f"{surface.name}:") for name in names))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
-from bot.domain.safe_text import one_line, redacted_line
+from bot.domain.safe_text import counted, one_line, redacted_line
 from bot.domain.verdict import Verdict
 from bot.extras.cases.verdict_comparison import Cell, ChangedOutcome, ItemOutcome
 from bot.surfaces.markdown_text import escape_markdown
@@ -48,10 +48,10 @@ class BacktestTable:
     def headline(self) -> str:
         """Return the outcome as a sentence."""
         cases, playbooks = len({cell.case for cell in self.cells}), len(self._playbooks)
-        counted = f"{_counted(cases, 'case')}, {_counted(playbooks, 'playbook')}"
+        among = f"{counted(cases, 'case')}, {counted(playbooks, 'playbook')}"
         expected = [cell.is_as_expected for cell in self.cells if cell.is_as_expected is not None]
-        kept = f" {expected.count(True):,} of {_counted(len(expected), 'expectation')} met." if expected else ""
-        return f"{len(self.flips):,} of {len(self.cells):,} verdicts flip ({counted}).{kept}"
+        kept = f" {expected.count(True):,} of {counted(len(expected), 'expectation')} met." if expected else ""
+        return f"{len(self.flips):,} of {len(self.cells):,} verdicts flip ({among}).{kept}"
 
     def text(self, width: int = 80) -> str:
         """Return the cases that flip as a table, and why each flips."""
@@ -175,10 +175,6 @@ def _outcome_words(outcome: ItemOutcome) -> str:
 
 def _redacted_text(text: str) -> str:
     return redacted_line(text, 600)  # a case may come from an untrusted place
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _markdown_head(*titles: str) -> Iterator[str]:

@@ -24,7 +24,7 @@ from bot.chat.document import (
     clipped,
 )
 from bot.domain.duration import span_words
-from bot.domain.safe_text import one_line, safe
+from bot.domain.safe_text import counted, one_line, safe
 from bot.domain.verdict import Status
 from bot.extras.fleet.comparison import Comparison, left_out, peers, rest, says, sides, summary, surprise, without_cause
 from bot.extras.fleet.fleet_request import MOST_WORDS, FleetRequest
@@ -108,8 +108,8 @@ def broken_off_card(ask: FleetRequest, because: str, by: str) -> Document:
 
 def comparison_message(comparison: Comparison) -> Document:
     """Return how the nodes differ from their peers, in the words of the terminal."""
-    count, shown = len(comparison.here), comparison.shown[:DIFFERENCES]
-    title, said = f"{count} {'node' if count == 1 else 'nodes'} beside {peers(comparison)}", summary(comparison)
+    shown, said = comparison.shown[:DIFFERENCES], summary(comparison)
+    title = f"{counted(len(comparison.here), 'node')} beside {peers(comparison)}"
     warned = [
         words for words in (without_cause(comparison), *(each.says for each in comparison.accidents[:3])) if words
     ]

@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.domain.safe_text import listed, safe
+from bot.domain.safe_text import counted, listed, safe
 from bot.extras.fleet.facts import ABSENT, READ, WORDS, is_band
 from bot.extras.fleet.sweep import NodeAnswer, NodeOutcome
 from bot.surfaces.verdict_text import wrapped
@@ -422,17 +422,13 @@ def peers(comparison: Comparison) -> str:
     count, causes = len(comparison.there), comparison.causes
     by = "its signature" if len(causes) == 1 else "their signatures"
     without = f" without {listed(causes, CAUSES_NAMED, ' or ')} by {by}" if causes else ""
-    return f"{_peer_count(count)}{without}"
-
-
-def _peer_count(count: int) -> str:
-    return f"{count:,} {'peer' if count == 1 else 'peers'}"
+    return f"{counted(count, 'peer')}{without}"
 
 
 def summary(comparison: Comparison) -> str:
     """Return what the comparison can tell, in a sentence: whatever follows it is to be read so."""
     told = len(comparison.shown)
-    among = f"among {comparison.compared:,} facts compared with {_peer_count(len(comparison.there))}"
+    among = f"among {comparison.compared:,} facts compared with {counted(len(comparison.there), 'peer')}"
     if not comparison.there:
         return "There is nothing to compare with: every peer is left out."
     if not comparison.tried:

@@ -18,7 +18,7 @@ from distributed import Client, KilledWorker
 from bot.domain.errors import LedgerError, SchedulerError, UsageError
 from bot.domain.mute_record import MuteRecord
 from bot.domain.node import Node
-from bot.domain.safe_text import listed, one_line, redacted_line
+from bot.domain.safe_text import counted, listed, one_line, redacted_line
 from bot.extras.fleet.dask_scheduler import Roster, SchedulerAddress, resource
 from bot.extras.fleet.dask_worker import CONNECT_SECONDS, dask_options, read_chunk, security
 from bot.extras.fleet.run import Hears
@@ -239,8 +239,7 @@ class DaskReader:
         where = f", in {one_line(', '.join(zones), 120)}" if zones else ""
         link = client.dashboard_link  # also where its scheduler has none, which it does not say
         dashboard = f"; its dashboard, where bokeh is installed: {one_line(link, 120)}" if link else ""
-        count = len(roster.zones)
-        self.remark(f"{count} {'worker' if count == 1 else 'workers'} at {self.address.url}{where}{dashboard}")
+        self.remark(f"{counted(len(roster.zones), 'worker')} at {self.address.url}{where}{dashboard}")
 
     def _why_nobody(self, run: _Run, zone: str) -> str:
         if self._refused:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import counted, one_line
 from bot.extras.profiles.profile import ROWS
 from bot.view.viridis import Colour, viridis
 
@@ -74,8 +74,7 @@ class HeatMap:
             x = _LEFT + second // self.seconds_each * self.cell_wide
             yield x, bottom + 20, str(second), LABEL, FAINT, "start"
         each = "" if self.seconds_each == 1 else f", {self.seconds_each} in a column"
-        most = f"{self.most:,} sample{'' if self.most == 1 else 's'}"
-        axes = f"seconds{each}; upwards: within the second; brightest: {most}"
+        axes = f"seconds{each}; upwards: within the second; brightest: {counted(self.most, 'sample')}"
         yield _LEFT, bottom + 44, axes, LABEL, FAINT, "start"
 
 

@@ -108,7 +108,7 @@ def _answer_from(captured: Captured, profile: Profile, runs: CoreRuns) -> Profil
     )
     core = profile.hottest.core if profile.hot is not None and profile.hottest is not None else -1
     drawn = sketch(captured.node, core, runs.cores[core], said.headline) if core in runs.cores else None
-    lines = (*words.counted(profile, captured.node), *said.lines)
+    lines = (*words.sample_lines(profile, captured.node), *said.lines)
     return ProfileAnswer(said.headline, said.meant, tuple(words.rows(profile)), lines, taken, drawn)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bot.domain.safe_text import one_line, safe
+from bot.domain.safe_text import counted, one_line, safe
 from bot.extras.profiles.profile import HotFunction, Profile
 from bot.extras.profiles.profiler import Captured
 
@@ -17,13 +17,13 @@ def headline(profile: Profile) -> str:
     """Describe in a sentence what the hottest core does."""
     hot, core = profile.hot, profile.hottest
     if not profile.samples:
-        return f"Nothing is known of that: none of {_counted(profile.events, 'sample')} was selected."
+        return f"Nothing is known of that: none of {counted(profile.events, 'sample')} was selected."
     if hot is None:
         return "Every sample is idle: no function uses the CPU."
     who = f"{one_line(hot.process, 40)} ({hot.pid}) in {one_line(hot.function, 80)}"
     if core is None:
         return f"{who}: {_percent(hot.share)} of the samples that are not idle; the text does not say on which core."
-    share, samples = _percent(hot.samples / core.samples), _counted(core.samples, "sample")
+    share, samples = _percent(hot.samples / core.samples), counted(core.samples, "sample")
     return f"Core {core.core} ran {who} for {share} of its {samples}."
 
 
@@ -38,11 +38,11 @@ def known_function_words(profile: Profile) -> str:
     return f"That {one_line(known.says, 160)}." if known is not None and known.says else ""
 
 
-def counted(profile: Profile, name: str) -> Iterator[str]:
+def sample_lines(profile: Profile, name: str) -> Iterator[str]:
     """Yield what was sampled, what was selected of it, and what is missing."""
     selected = str(profile.selection)
     of = f" of {profile.events:,}" if selected else ""
-    cores = f" on {len(profile.cores)} core{'s' * (len(profile.cores) != 1)}" if profile.cores else ""
+    cores = f" on {counted(len(profile.cores), 'core')}" if profile.cores else ""
     idle = f"; {_percent(profile.idle_samples / profile.samples)} idle, left out here" if profile.idle_samples else ""
     event, seconds = one_line(profile.event, 40), profile.seconds
     yield f"{name}: {profile.samples:,}{of} samples of {event} in {seconds:.1f} s{cores}{idle}"
@@ -63,7 +63,7 @@ def _profile_lines(profile: Profile, name: str) -> Iterator[str]:
     if says := known_function_words(profile):
         yield says
     yield ""
-    yield from counted(profile, name)
+    yield from sample_lines(profile, name)
     if profile.top:
         yield ""
         yield "  share  samples  core  process (pid)             function"
@@ -76,17 +76,13 @@ def _missing(profile: Profile) -> Iterator[str]:
     if profile.skipped_events:
         yield f"Left out, because only the first kind of event is counted: {profile.skipped_events:,} of other kinds."
     if profile.skipped_lines:
-        yield f"Skipped, because they are neither an event nor a frame: {_counted(profile.skipped_lines, 'line')}."
+        yield f"Skipped, because they are neither an event nor a frame: {counted(profile.skipped_lines, 'line')}."
 
 
 def _hot_function_line(hot: HotFunction) -> str:
     core = "?" if hot.core is None else str(hot.core)
     who = f"{one_line(hot.process, 24)} ({hot.pid})"
     return f"  {_percent(hot.share):>5}  {hot.samples:>7,}  {core:>4}  {who:<25} {one_line(hot.function, 100)}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _percent(share: float) -> str:

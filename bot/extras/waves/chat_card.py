@@ -34,7 +34,7 @@ from bot.chat.document import (
 )
 from bot.domain.duration import span_words
 from bot.domain.errors import CannotTell
-from bot.domain.safe_text import one_line, safe
+from bot.domain.safe_text import counted, one_line, safe
 from bot.extras.waves.wave import Wave, WaveState
 from bot.extras.waves.words import DIGEST, MOST_ENDS, NOT_SHOWN, ROW, SharedPlan, WavePlans, proposal_lines, wave_lines
 from bot.view.standing import APPROVE, DECLINE
@@ -53,8 +53,8 @@ IN_FILE = SmallPrint(("Each node's address and boot, what ends there, and every 
 
 def checking_card(causes: Iterable[str], nodes: int, by: str) -> Document:
     """Say that the nodes are being checked, before there is a wave."""
-    count = f"{nodes:,} {'node is' if nodes == 1 else 'nodes are'}"
-    words = f"{count} being checked for {', '.join(causes)}; then the wave is proposed here."
+    being = f"{counted(nodes, 'node is', 'nodes are')} being checked"
+    words = f"{being} for {', '.join(causes)}; then the wave is proposed here."
     return Document(words, (Title("A wave is being prepared"), Paragraph(words), *asked_by(by)))
 
 
@@ -66,8 +66,8 @@ def no_wave_card(because: str, by: str) -> Document:
 
 def wave_card(wave: Wave, plans: WavePlans | None, fits: Fits) -> Document:
     """Show the state of a wave, with the remaining buttons, and with `plans` what a yes does on its nodes."""
-    causes, count = ", ".join(wave.proposal.causes), len(wave.proposal.members)
-    title = f"Wave: {causes}, {count:,} {'node' if count == 1 else 'nodes'}, {wave.state}"
+    nodes, causes = counted(len(wave.proposal.members), "node"), ", ".join(wave.proposal.causes)
+    title = f"Wave: {causes}, {nodes}, {wave.state}"
     proposed = wave.state is WaveState.PROPOSED
     _, *lines = (proposal_lines if proposed else wave_lines)(wave)  # the title says the first line
     if plans is not None:
@@ -139,8 +139,7 @@ def plans_in_dialog(plans: WavePlans, command: str, fits: Fits, has_file: bool) 
 
 
 def _plan_blocks(plans: WavePlans, plan: SharedPlan) -> Iterator[Block]:
-    count, number = len(plan.nodes), plans.shared.index(plan) + 1
-    nodes = f"{count:,} {'node' if count == 1 else 'nodes'}"
+    nodes, number = counted(len(plan.nodes), "node"), plans.shared.index(plan) + 1
     yield line(Bold(f"Plan {number} of {len(plans.shared)}, {nodes}: "), clipped(plan.words, 500))
     yield Lines(plan.commands)
     for sentence in plan.also:

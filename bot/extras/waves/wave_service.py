@@ -28,7 +28,7 @@ from bot.domain.errors import (
 from bot.domain.events import Cancelled, PlanWithheld
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, ApproverLookup, Policy
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import counted, one_line
 from bot.domain.sample import Randomness
 from bot.domain.transitions import State
 from bot.extras.waves.events import (
@@ -397,7 +397,7 @@ def why_no_member(found: Sequence[Incident]) -> str:
     if not found:
         return "None of them has that cause with a plan."
     told = next((incident for incident in found if isinstance(incident.withheld, PlanWithheld)), found[0])
-    return f"Of {len(found)} {'node' if len(found) == 1 else 'nodes'} none has an offered plan: {_why_left_out(told)}"
+    return f"Of {counted(len(found), 'node')} none has an offered plan: {_why_left_out(told)}"
 
 
 def _why_left_out(incident: Incident) -> str:

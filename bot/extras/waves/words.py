@@ -12,7 +12,7 @@ from bot.domain.action import KEEPS, EndedItem, PlanImpact
 from bot.domain.duration import span_words
 from bot.domain.entry import instant_text
 from bot.domain.incident import Incident
-from bot.domain.safe_text import listed, one_line, safe, safe_value
+from bot.domain.safe_text import counted, listed, one_line, safe, safe_value
 from bot.extras.waves.events import TurnOutcome, WaveDeclined, WaveEnded, WaveMember
 from bot.extras.waves.wave import Wave, WaveState
 from bot.surfaces.document import ends_body
@@ -104,7 +104,7 @@ class WavePlans:
             said.append(f"{more:,} more, named with each node")
         unknown = [*(node.node for node in nodes if not node.is_known), *self.missing]
         if unknown:
-            said.append(f"what else ends is not known on {_nodes(len(unknown))}: {_names(unknown)}")
+            said.append(f"what else ends is not known on {counted(len(unknown), 'node')}: {_names(unknown)}")
         elif not said and any(node.ends is not None for node in nodes):
             said.append(NOTHING_SEEN)
         return tuple(map(safe, said))
@@ -123,7 +123,7 @@ class WavePlans:
             yield ENDS
             yield from (f"  {row}" for row in ends)
         for number, plan in enumerate(self.shared, 1):
-            yield safe(f"Plan {number} of {len(self.shared)}, {_nodes(len(plan.nodes))}: {plan.words}")
+            yield safe(f"Plan {number} of {len(self.shared)}, {counted(len(plan.nodes), 'node')}: {plan.words}")
             yield from (f"  $ {safe(command)}" for command in plan.commands)
             yield from (safe(f"  {said}") for said in (plan.effect, *plan.also, *plan.notes) if said)
             if plan.lasting_fix:
@@ -212,11 +212,7 @@ def _summed_end(what: str, kind: str, where: Sequence[tuple[str, EndedItem]]) ->
 
 def _where_words(end: EndedItem, where: Sequence[tuple[str, EndedItem]]) -> str:
     names = [name for name, _ in where]
-    return _names(names) if end.kind == KEEPS or len(names) == 1 else _nodes(len(names))
-
-
-def _nodes(count: int) -> str:
-    return f"{count:,} {'node' if count == 1 else 'nodes'}"
+    return _names(names) if end.kind == KEEPS or len(names) == 1 else counted(len(names), "node")
 
 
 def wave_headline(wave: Wave) -> str:
