@@ -20,6 +20,7 @@ from bot.demo.slack.people import ALERTS, BOT_USER
 from tests.alerts.pagerduty import PagerDuty, account
 from tests.nodes.acting_fleet import Site, site
 from tests.serving import Served
+from tests.slack.replicas import NO_REPORTS
 from tests.slack.workspace import SlackWorkspace, workspace
 
 pytestmark = pytest.mark.slow
@@ -39,7 +40,7 @@ validation = "1s"
 reboot_deadline = "5s"
 [pagerduty]
 relist_every = "1s"
-"""
+{NO_REPORTS}"""
 SOON = RetryPolicy(timedelta(seconds=5), tuple(timedelta(seconds=0.2) for _ in range(100)))
 
 

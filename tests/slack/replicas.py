@@ -26,7 +26,8 @@ from tests.nodes.acting_fleet import POLICY, Site, site
 from tests.serving import Served
 from tests.slack.workspace import SlackWorkspace, workspace
 
-ACTING = POLICY.replace("[policy]", "[policy]\nacting = true")
+NO_REPORTS = '[extras]\noff = ["reports"]\n'  # each takes a second of a core, and nobody here reads it
+ACTING = POLICY.replace("[policy]", "[policy]\nacting = true") + NO_REPORTS
 
 
 class Replicas:
