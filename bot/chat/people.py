@@ -7,7 +7,6 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import partial
 from typing import Protocol
 
@@ -229,17 +228,12 @@ class CheckPermissions:
 
     def count(self, person: Person) -> None:
         """Count a check, of however many nodes. Raises: TooManyRequests when it exceeds the limit."""
-        now, within = self.clock(), self.allowance.within
         asked = self._asked.get(person.user, deque())
-        while asked and now - asked[0] >= within.total_seconds():
-            asked.popleft()
-        if len(asked) >= self.allowance.most:
-            wait = timedelta(seconds=asked[0] + within.total_seconds() - now)
+        if wait := self.allowance.count_or_wait(asked, self.clock()):
             raise TooManyRequests(
-                f"You asked for {len(asked)} checks within {span_words(within)}, which is the limit.",
-                f"Ask again in {span_words(max(wait, timedelta(seconds=1)))}. A check may name many nodes.",
+                f"You asked for {len(asked)} checks within {span_words(self.allowance.within)}, which is the limit.",
+                f"Ask again in {span_words(wait)}. A check may name many nodes.",
             )
-        asked.append(now)
         self._asked[person.user] = asked
 
     async def _refusal_words(self, user: str) -> str:

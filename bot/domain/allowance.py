@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -37,6 +38,16 @@ class Allowance:
         if not span:
             raise ValueError('is written like "20/10m": the time should be more than 0')
         return cls(int(most), span)
+
+    def count_or_wait(self, earlier: deque[float], now: float) -> timedelta:
+        """Count one more among the earlier times; if there is no room for it, return how long to wait for some."""
+        within = self.within.total_seconds()
+        while earlier and now - earlier[0] >= within:
+            earlier.popleft()
+        if len(earlier) >= self.most:
+            return timedelta(seconds=max(1.0, earlier[0] + within - now))
+        earlier.append(now)
+        return timedelta()
 
     def __str__(self) -> str:
         return f"{self.most}/{duration_text(self.within)}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from bot.domain.allowance import Allowance
@@ -139,16 +138,11 @@ class Toolbox:
 
     def _count_call(self) -> None:
         """Count a call. Raises: TooManyRequests when it exceeds the limit."""
-        now, within = self.clock(), self.calls.within.total_seconds()
-        while self._called and now - self._called[0] >= within:
-            self._called.popleft()
-        if len(self._called) >= self.calls.most:
-            wait = timedelta(seconds=max(1.0, self._called[0] + within - now))
+        if wait := self.calls.count_or_wait(self._called, self.clock()):
             raise TooManyRequests(
                 f"The limit is {self.calls.most} calls within {span_words(self.calls.within)}.",
                 f"Call again in {span_words(wait)}. A check may name {self.nodes_per_call} nodes.",
             )
-        self._called.append(now)
 
     def _nodes(self, value: Any) -> list[str]:
         if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
