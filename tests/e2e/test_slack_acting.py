@@ -82,13 +82,14 @@ async def test_card_of_before_a_restart_works(tmp_path: Path) -> None:
     async with workspace() as slack:
         async with acting_team(slack, tmp_path) as team:
             offer = await team.proposed("node-1")
-            view = await team.dialog("bob", offer)
+            clicked = await slack.click("bob", offer, "approve")
+            view = await slack.until(lambda: slack.modal("bob"), what="the dialog")
         async with acting_team(slack, tmp_path) as team:
             team.run_plans = False
             await slack.submit("bob", view, {"reason": "opened before, sent after"})
             card = await team.card("Approved by")
             assert card.ts == offer.ts
-            again = copy.deepcopy(next(one.payload for one in slack.dispatcher.delivered if "actions" in one.payload))
+            again = copy.deepcopy(clicked.payload)
             again["actions"][0]["action_ts"] = "1.0"
             await slack.dispatcher.interaction(again)
             await team.told("bob", "bob approved it")

@@ -5,11 +5,9 @@ The signature: https://docs.slack.dev/authentication/verifying-requests-from-sla
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import hmac
 import json
-from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -66,21 +64,17 @@ class SignedHttp:
         else:
             body, content_type = json.dumps(payload).encode(), JSON
         headers = {"X-Slack-Retry-Num": str(attempt), "X-Slack-Retry-Reason": f"http_{reason}"} if attempt else {}
-        name = self._names.envelope()
-        loop = asyncio.get_running_loop()
-        started = loop.time()
         try:
             if self._faults.take_duplicate():
                 await self._post(body, content_type, headers)
             status, answer = await self._post(body, content_type, headers)
         except TimeoutError:
-            return Delivered(kind, payload, name, failure=TOO_LATE, took=self._patience.acknowledgement)
+            return Delivered(kind, payload, TOO_LATE)
         except ClientError:
-            return Delivered(kind, payload, name, failure=NOBODY)
-        took = timedelta(seconds=loop.time() - started)
+            return Delivered(kind, payload, NOBODY)
         if not 200 <= status < 300:
-            return Delivered(kind, payload, name, failure=f"http_service_error_{status}", took=took)
-        return Delivered(kind, payload, name, answer=answer if answerable else None, took=took)
+            return Delivered(kind, payload, f"http_service_error_{status}")
+        return Delivered(kind, payload, answer=answer if answerable else None)
 
     async def _post(self, body: bytes, content_type: str, headers: dict[str, str]) -> tuple[int, dict[str, Any] | None]:
         signed = sign(self._secret, int(self._clock().timestamp()), body)

@@ -26,10 +26,8 @@ class Delivered:
 
     kind: DeliveryKind
     payload: dict[str, Any]
-    envelope_id: str = ""
     failure: str = ""
     answer: dict[str, Any] | None = None
-    took: timedelta = timedelta(0)
 
     @property
     def is_acknowledged(self) -> bool:

@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from typing import Any
 
 from bot.demo.slack.changes import Changes
-from bot.demo.slack.delivery import TOO_LATE, Delivered, DeliveryTimeouts, Way
-
-MOST_REMEMBERED = 20_000
+from bot.demo.slack.delivery import TOO_LATE, Delivered, DeliveryKind, DeliveryTimeouts, Way
 
 
 class Dispatcher:
-    """Delivers commands, interactions and events. `delivered` are the attempts so far."""
+    """Delivers commands, interactions and events."""
 
     def __init__(self, way: Way, patience: DeliveryTimeouts, changes: Changes) -> None:
         self.way = way
-        self.delivered: deque[Delivered] = deque(maxlen=MOST_REMEMBERED)
         self._patience = patience
         self._changes = changes
         self._retrying: set[asyncio.Task[None]] = set()
 
     async def command(self, payload: dict[str, Any]) -> Delivered:
         """Deliver a slash command, once."""
-        return self._remember(await self.way.deliver("slash_commands", payload, answerable=True))
+        return await self._deliver("slash_commands", payload, answerable=True)
 
     async def interaction(self, payload: dict[str, Any]) -> Delivered:
         """Deliver a click, a submission or a closing, once; only a submission gets an answer with a payload."""
         answerable = payload["type"] == "view_submission"
-        return self._remember(await self.way.deliver("interactive", payload, answerable=answerable))
+        return await self._deliver("interactive", payload, answerable=answerable)
 
     async def event(self, payload: dict[str, Any]) -> Delivered:
         """Deliver an event. If it is not acknowledged, retries follow in the background."""
-        first = self._remember(await self.way.deliver("events_api", payload, answerable=False))
+        first = await self._deliver("events_api", payload)
         if not first.is_acknowledged:
             task = asyncio.create_task(self._try_again(payload, first))
             self._retrying.add(task)
@@ -44,12 +40,14 @@ class Dispatcher:
         for attempt, wait in enumerate(self._patience.event_retries, start=1):
             await asyncio.sleep(wait.total_seconds())
             reason = "timeout" if last.failure == TOO_LATE else "error"
-            last = await self.way.deliver("events_api", payload, answerable=False, attempt=attempt, reason=reason)
-            if self._remember(last).is_acknowledged:
+            last = await self._deliver("events_api", payload, attempt=attempt, reason=reason)
+            if last.is_acknowledged:
                 return
 
-    def _remember(self, delivered: Delivered) -> Delivered:
-        self.delivered.append(delivered)
+    async def _deliver(
+        self, kind: DeliveryKind, payload: dict[str, Any], answerable: bool = False, attempt: int = 0, reason: str = ""
+    ) -> Delivered:
+        delivered = await self.way.deliver(kind, payload, answerable=answerable, attempt=attempt, reason=reason)
         self._changes.wake()
         return delivered
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from aiohttp import WSMsgType, web
@@ -104,19 +103,17 @@ class SocketMode:
         if kind == "events_api":
             envelope |= {"retry_attempt": attempt, "retry_reason": reason}
         name = envelope["envelope_id"]
-        loop = asyncio.get_running_loop()
-        pending: asyncio.Future[dict[str, Any]] = loop.create_future()
+        pending: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._pending[name] = pending
-        started = loop.time()
         try:
             if not await self._send(envelope):
-                return Delivered(kind, payload, name, failure=NOBODY)
+                return Delivered(kind, payload, NOBODY)
             answer = await asyncio.wait_for(pending, self.patience.acknowledgement.total_seconds())
         except TimeoutError:
-            return Delivered(kind, payload, name, failure=TOO_LATE, took=self.patience.acknowledgement)
+            return Delivered(kind, payload, TOO_LATE)
         finally:
             del self._pending[name]
-        return Delivered(kind, payload, name, answer=answer or None, took=timedelta(seconds=loop.time() - started))
+        return Delivered(kind, payload, answer=answer or None)
 
     async def _send(self, envelope: dict[str, Any]) -> bool:
         for _ in range(len(self._connections)):
