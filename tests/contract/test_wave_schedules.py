@@ -75,7 +75,7 @@ def ended_unfixed(incident: Incident) -> bool:
     ("where", "hole", "found", "number", "how"),
     [
         ("bot.domain.incident.Incident.result", property(lambda _: None), NOT_FIXED, 0, {"members": 6}),
-        ("bot.domain.incident.Incident.is_unfixed", property(ended_unfixed), NOT_FIXED, 35, {"members": 6}),
+        ("bot.domain.incident.Incident.is_unfixed", property(ended_unfixed), NOT_FIXED, 6, {"members": 6}),
         ("bot.extras.waves.wave_service.why_stop_again", lambda *_: (), "had not been shown", 61, ALONE),
     ],
     ids=["a failure waits to be noted", "a step that failed waits to be noted", "a dialog knows only the stop"],
