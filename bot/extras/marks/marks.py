@@ -134,8 +134,9 @@ class Score:
         """Why its plans are not offered, and what would change that; empty if they are offered."""
         if not self.in_doubt:
             return ""
+        word = "the word, when that was noted," if self.is_noted else "the latest word"
         return (
-            f"{self.cause} was wrong by the latest word of {self.against} of {self.voices} people who may approve: "
+            f"{self.cause} was wrong by {word} of {self.against} of {self.voices} people who may approve: "
             f"it offers nothing until one who may approve has looked at it (/zombie looked-at {self.cause} REASON, "
             f"or zombie playbooks looked-at {self.cause} --reason TEXT)."
         )
@@ -237,7 +238,10 @@ class _Hearing:
             words.pop(mark.incident, None)
         if may and not mark.taken_back:
             words[mark.incident] = mark.right, by
-            self._told = mark.approvers or self._told
+            in_terminal = by.startswith(
+                "terminal:"
+            )  # which tells nothing of groups; where a chat cannot, it takes three
+            self._told = mark.approvers or (self._told if in_terminal else ENOUGH)
 
     def score(self, cause: str) -> Score:
         """Return how many say wrong by their latest words, and how many it takes; no marks are counted."""

@@ -13,7 +13,7 @@ from bot.domain.claim import Doubts
 from bot.domain.contracts import Clock
 from bot.domain.entry import Entry, is_author
 from bot.domain.errors import NothingToMark
-from bot.domain.house_events import HOUSE
+from bot.domain.house_events import HOUSE, PolicyChanged
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
 from bot.extras.marks.marks import (
@@ -27,7 +27,7 @@ from bot.extras.marks.marks import (
     scores,
 )
 from bot.ledger.database import Database, Store, reads, writes
-from bot.ledger.entries import HouseEntries, append_entry
+from bot.ledger.entries import HouseEntries, append_entry, last_policy
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
@@ -51,19 +51,21 @@ class MarkStore(Store):
     ) -> Entry:
         """Append it and return its entry; for a mark whose request came before, the entry that it has.
 
-        A mark that puts its cause in doubt by a policy is followed by an entry that says so.
+        Where its cause is in doubt by a policy, before it or by it, an entry says so, unless one does already. By
+        another policy than that of the bot that serves, such as a file of one terminal, none does.
         """
         if not is_author(by):
             raise ValueError(f"{by!r} cannot be the author of an entry")
-        if isinstance(event, VerdictMarked) and (said := delivered_before(self._marks.read(connection), event, by)):
+        before = self._marks.read(connection)  # never after: what may be rolled back must not be remembered
+        if isinstance(event, VerdictMarked) and (said := delivered_before(before, event, by)):
             return said
         at = self.stamp(connection)
         entry = append_entry(connection, HOUSE, None, event, by, at)
-        if policy is not None:
-            score = score_of(self._marks.read(connection), event.cause, policy)
-            if score.in_doubt and not score.is_noted:
-                doubt = CauseDoubted(event.cause, score.against, score.voices)
-                append_entry(connection, HOUSE, None, doubt, BOT, at)
+        if policy is not None and _is_in_force(connection, policy):
+            found = [score_of(marks, event.cause, policy) for marks in (before, (*before, entry))]
+            score = next((score for score in found if score.in_doubt), None)
+            if score is not None and not score.is_noted:
+                append_entry(connection, HOUSE, None, CauseDoubted(event.cause, score.against, score.voices), BOT, at)
         return entry
 
     @writes
@@ -79,6 +81,13 @@ class MarkStore(Store):
             raise NothingToMark(f"{who} are {words}.", "zombie playbooks stats")
         append_entry(connection, HOUSE, None, review, by, self.stamp(connection))
         return score
+
+
+def _is_in_force(connection: Connection, policy: Policy) -> bool:
+    """True for the policy that the last bot to serve had; for any where none has served."""
+    entry = last_policy(connection)
+    event = entry.event if entry is not None else None
+    return not isinstance(event, PolicyChanged) or event.digest == policy.digest
 
 
 class MarkDoubts:

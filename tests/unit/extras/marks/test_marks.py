@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
 from bot.domain.claim import Doubts
 from bot.domain.entry import Entry
 from bot.domain.errors import CauseInDoubt, NothingToMark
-from bot.domain.house_events import HOUSE
+from bot.domain.house_events import HOUSE, PolicyChanged
 from bot.domain.policy import Policy
 from bot.extras.marks.marks import (
     ENOUGH,
@@ -23,6 +24,7 @@ from bot.extras.marks.marks import (
     uncounted,
 )
 from bot.extras.marks.store import MarkStore
+from bot.ledger import Ledger
 from bot.ledger.database import Database
 from bot.response.decision.guards import check_causes_trusted
 from tests.record.incidents import entry
@@ -128,6 +130,46 @@ def test_mark_that_puts_its_cause_in_doubt_says_so_on_record_once(sqlite: Databa
     assert not score_of(marks.read.now(), "io-stall", SEVERAL).in_doubt
 
 
+def noted(marks: MarkStore) -> list[tuple[int, int]]:
+    found = [entry.body for entry in marks.read.now() if entry.kind == CauseDoubted.__name__]
+    return [(body["against"], body["voices"]) for body in found]
+
+
+def test_mark_that_was_rolled_back_is_counted_by_nobody(sqlite: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    marks = MarkStore(sqlite)
+    for mark, by in words(0, 2):
+        marks.append.now(mark, by, SEVERAL)
+    with monkeypatch.context() as patch:
+        patch.setattr("bot.extras.marks.store.score_of", Mock(side_effect=OSError("the disk is full")))
+        with pytest.raises(OSError, match="full"):
+            marks.append.now(replace(WRONG, incident="i2"), "slack:T/U2", SEVERAL)
+    marks.append.now(*words(1, 0, 3)[0], SEVERAL)
+    assert noted(marks) == []
+    marks.append.now(*words(0, 1, 4)[0], SEVERAL)
+    assert noted(marks) == [(3, 4)]
+
+
+def test_doubt_that_no_entry_says_is_on_record_with_the_next_word_also_where_that_would_end_it(
+    sqlite: Database,
+) -> None:
+    marks = MarkStore(sqlite)
+    for mark, by in words(0, 3):
+        marks.append.now(mark, by)  # as by an older program
+    marks.append.now(replace(WRONG, incident="i0", right=True), "slack:T/U0", SEVERAL)
+    assert noted(marks) == [(3, 3)]
+    assert score_of(marks.read.now(), "io-stall", SEVERAL).in_doubt
+
+
+def test_policy_of_one_terminal_puts_nothing_on_record_for_the_bot_that_serves(sqlite: Database) -> None:
+    marks, own = MarkStore(sqlite), Policy(approvers=frozenset({"terminal:eve"}))
+    Ledger(sqlite).append.now(HOUSE, None, PolicyChanged(SEVERAL.digest, SEVERAL.text), "bot")
+    marks.append.now(WRONG, "terminal:eve", own)
+    assert noted(marks) == []
+    Ledger(sqlite).append.now(HOUSE, None, PolicyChanged(own.digest, own.text), "bot")
+    marks.append.now(WRONG, "terminal:eve", own)
+    assert noted(marks) == [(1, 1)]
+
+
 def test_word_that_may_not_approve_takes_nothing_from_that_persons_word_that_may() -> None:
     policy = replace(SEVERAL, approvers=SEVERAL.approvers | {"terminal:ann"}, same_person={"terminal:ann": "slack:U99"})
     ann, elsewhere = (WRONG, "terminal:ann"), (replace(RIGHT, incident="i7"), "slack:T/U99")
@@ -176,6 +218,8 @@ def test_group_of_two_is_enough_where_a_mark_says_that_there_are_no_more() -> No
     rota = [(replace(mark, right=n < 2, approvers=1), f"slack:T/U{n}") for n, (mark, _) in enumerate([*said, grown])]
     assert score_of(told(*rota), "io-stall", policy).needed == ENOUGH, "three are known who may approve, one at a time"
     assert not score_of(told(*rota), "io-stall", policy).in_doubt
+    untold = (replace(said[1][0], approvers=0), "slack:T/U1")
+    assert score_of(told((replace(said[0][0], approvers=1), said[0][1]), untold), "io-stall", policy).needed == ENOUGH
     strange = (replace(WRONG, incident="i9", approvers=1), "slack:T/U8")
     assert score_of(told(said[0], strange), "io-stall", policy).needed == 2
 
