@@ -29,7 +29,6 @@ from bot.probes.formats.systemctl import FailedUnit
 from bot.probes.kernel_limits import KernelLimitsReading, Limit
 from bot.probes.memory_errors import MemoryController, MemoryErrorsReading
 from bot.probes.throttling import ThrottledGroup, ThrottlingReading
-from bot.probes.units import Unit
 from bot.surfaces.verdict_text import verdict_text
 from tests.examples import up_to
 from tests.known import known
@@ -295,12 +294,6 @@ def test_shorter_record_never_adds_blame(
 
 
 # --- names
-
-
-def renamed(unit: Unit, name: str) -> Unit:
-    source = tuple(line.replace(unit.name, name) for line in unit.source)
-    return replace(unit, name=name, source=source)
-
 
 KNOWN = {unit for agent in KNOWN_AGENTS for unit in agent.units}
 free_names = (

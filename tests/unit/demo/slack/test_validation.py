@@ -48,10 +48,6 @@ def rich_section(**inline: Any) -> dict[str, Any]:
     return {"type": "rich_text_section", "elements": [inline]}
 
 
-def preformatted(text: str) -> dict[str, Any]:
-    return {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": text}]}
-
-
 BULLETS = {
     "type": "rich_text_list",
     "style": "bullet",
