@@ -238,10 +238,8 @@ class _Hearing:
             words.pop(mark.incident, None)
         if may and not mark.taken_back:
             words[mark.incident] = mark.right, by
-            in_terminal = by.startswith(
-                "terminal:"
-            )  # which tells nothing of groups; where a chat cannot, it takes three
-            self._told = mark.approvers or (self._told if in_terminal else ENOUGH)
+            of_group = by.partition(":")[0] in {group.partition(":")[0] for group in self._policy.approver_groups}
+            self._told = mark.approvers or (ENOUGH if of_group else self._told)  # others can tell nothing of it
 
     def score(self, cause: str) -> Score:
         """Return how many say wrong by their latest words, and how many it takes; no marks are counted."""

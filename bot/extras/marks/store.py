@@ -13,7 +13,7 @@ from bot.domain.claim import Doubts
 from bot.domain.contracts import Clock
 from bot.domain.entry import Entry, is_author
 from bot.domain.errors import NothingToMark
-from bot.domain.house_events import HOUSE, PolicyChanged
+from bot.domain.house_events import HOUSE
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
 from bot.extras.marks.marks import (
@@ -27,7 +27,7 @@ from bot.extras.marks.marks import (
     scores,
 )
 from bot.ledger.database import Database, Store, reads, writes
-from bot.ledger.entries import HouseEntries, append_entry, last_policy
+from bot.ledger.entries import HouseEntries, append_entry
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
@@ -51,8 +51,7 @@ class MarkStore(Store):
     ) -> Entry:
         """Append it and return its entry; for a mark whose request came before, the entry that it has.
 
-        Where its cause is in doubt by a policy, before it or by it, an entry says so, unless one does already. By
-        another policy than that of the bot that serves, such as a file of one terminal, none does.
+        Where its cause is in doubt by a policy, before it or by it, an entry says so, unless one does already.
         """
         if not is_author(by):
             raise ValueError(f"{by!r} cannot be the author of an entry")
@@ -61,7 +60,7 @@ class MarkStore(Store):
             return said
         at = self.stamp(connection)
         entry = append_entry(connection, HOUSE, None, event, by, at)
-        if policy is not None and _is_in_force(connection, policy):
+        if policy is not None:
             found = [score_of(marks, event.cause, policy) for marks in (before, (*before, entry))]
             score = next((score for score in found if score.in_doubt), None)
             if score is not None and not score.is_noted:
@@ -81,13 +80,6 @@ class MarkStore(Store):
             raise NothingToMark(f"{who} are {words}.", "zombie playbooks stats")
         append_entry(connection, HOUSE, None, review, by, self.stamp(connection))
         return score
-
-
-def _is_in_force(connection: Connection, policy: Policy) -> bool:
-    """True for the policy that the last bot to serve had; for any where none has served."""
-    entry = last_policy(connection)
-    event = entry.event if entry is not None else None
-    return not isinstance(event, PolicyChanged) or event.digest == policy.digest
 
 
 class MarkDoubts:

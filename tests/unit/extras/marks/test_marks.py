@@ -10,7 +10,7 @@ import pytest
 from bot.domain.claim import Doubts
 from bot.domain.entry import Entry
 from bot.domain.errors import CauseInDoubt, NothingToMark
-from bot.domain.house_events import HOUSE, PolicyChanged
+from bot.domain.house_events import HOUSE
 from bot.domain.policy import Policy
 from bot.extras.marks.marks import (
     ENOUGH,
@@ -24,7 +24,6 @@ from bot.extras.marks.marks import (
     uncounted,
 )
 from bot.extras.marks.store import MarkStore
-from bot.ledger import Ledger
 from bot.ledger.database import Database
 from bot.response.decision.guards import check_causes_trusted
 from tests.record.incidents import entry
@@ -160,16 +159,6 @@ def test_doubt_that_no_entry_says_is_on_record_with_the_next_word_also_where_tha
     assert score_of(marks.read.now(), "io-stall", SEVERAL).in_doubt
 
 
-def test_policy_of_one_terminal_puts_nothing_on_record_for_the_bot_that_serves(sqlite: Database) -> None:
-    marks, own = MarkStore(sqlite), Policy(approvers=frozenset({"terminal:eve"}))
-    Ledger(sqlite).append.now(HOUSE, None, PolicyChanged(SEVERAL.digest, SEVERAL.text), "bot")
-    marks.append.now(WRONG, "terminal:eve", own)
-    assert noted(marks) == []
-    Ledger(sqlite).append.now(HOUSE, None, PolicyChanged(own.digest, own.text), "bot")
-    marks.append.now(WRONG, "terminal:eve", own)
-    assert noted(marks) == [(1, 1)]
-
-
 def test_word_that_may_not_approve_takes_nothing_from_that_persons_word_that_may() -> None:
     policy = replace(SEVERAL, approvers=SEVERAL.approvers | {"terminal:ann"}, same_person={"terminal:ann": "slack:U99"})
     ann, elsewhere = (WRONG, "terminal:ann"), (replace(RIGHT, incident="i7"), "slack:T/U99")
@@ -220,6 +209,9 @@ def test_group_of_two_is_enough_where_a_mark_says_that_there_are_no_more() -> No
     assert not score_of(told(*rota), "io-stall", policy).in_doubt
     untold = (replace(said[1][0], approvers=0), "slack:T/U1")
     assert score_of(told((replace(said[0][0], approvers=1), said[0][1]), untold), "io-stall", policy).needed == ENOUGH
+    named = replace(policy, approvers=frozenset({"teams:U9", "terminal:ann"}))
+    for who in ("teams:T/U9", "terminal:ann"):  # of whom no group is, and who tell nothing of it
+        assert score_of(told(said[0], (replace(WRONG, incident="i5"), who)), "io-stall", named).in_doubt
     strange = (replace(WRONG, incident="i9", approvers=1), "slack:T/U8")
     assert score_of(told(said[0], strange), "io-stall", policy).needed == 2
 
