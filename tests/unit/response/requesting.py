@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from bot.domain.alert import BOT
-from bot.domain.claim import Claim
+from bot.domain.claim import Claim, Doubts
 from bot.domain.contracts import AdvanceLater
 from bot.domain.errors import Refused
 from bot.domain.events import Approved, IncidentEvent, PlanProposed, StepStarted
@@ -15,6 +15,7 @@ from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval
+from bot.ledger import Ledger
 from bot.response.execution.remediation import Remediation
 from tests.known import known, known_as
 from tests.schedules.stage import Stage
@@ -70,6 +71,17 @@ def begin(stage: Stage, runner: str = "died", name: str = "one") -> None:
     started = StepStarted(1, 1, stage.nodes["n1"].boot_id, (), runner)
     claim = Claim("n1", proposal(stage, name).plan.remedy, runner)
     stage.ledger.begin.now(name, stage.ledger.head.now(name).seq, started, BOT, claim)
+
+
+def doubted(stage: Stage) -> list[str]:
+    """Have the stage's ledger doubt every cause while this list holds a reason."""
+    reasons: list[str] = []
+
+    def doubts(_: object) -> Doubts:
+        return lambda policy, cause: f"{cause} {reasons[0]}" if reasons and policy == stage.policy else ""
+
+    stage.recorder.store = stage.ledger = Ledger(stage.ledger.database, lambda: stage.world.now, doubters=[doubts])
+    return reasons
 
 
 def pull(stage: Stage, by: str = "terminal:bob") -> None:

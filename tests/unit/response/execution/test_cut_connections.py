@@ -13,7 +13,6 @@ import pytest
 from bot.domain.action import Step
 from bot.domain.alert import Alert
 from bot.domain.batch import Batch
-from bot.domain.claim import Doubts
 from bot.domain.command import Completed
 from bot.domain.contracts import AdvanceLater
 from bot.domain.errors import ConnectionLost, ConnectionRefused
@@ -21,13 +20,12 @@ from bot.domain.events import AlertCleared, Escalated, StepStarted
 from bot.domain.house_events import HOUSE, CauseMuted
 from bot.domain.incident import Incident
 from bot.domain.node import Node
-from bot.ledger import Ledger
 from bot.response.execution.node_access import NodeAccess, NodeStatus
 from tests.known import known_as
 from tests.schedules.parts import Wire
 from tests.schedules.stage import Stage
 from tests.schedules.world import BEGAN_AT
-from tests.unit.response.requesting import approve, carried_on, happens, incident, kinds, pull, release
+from tests.unit.response.requesting import approve, carried_on, doubted, happens, incident, kinds, pull, release
 
 DISABLE, REBOOT, LOOK = "disable --now", "systemctl reboot", "boot_id"
 
@@ -289,23 +287,18 @@ def test_later_step_that_was_cut_is_sent_again_whatever_comes(stage: Stage, what
 
 
 def test_what_never_ran_waits_while_its_cause_is_in_doubt_and_is_sent_once_it_is_not(stage: Stage) -> None:
-    doubted: list[str] = []
-
-    def doubts(_: object) -> Doubts:
-        return lambda policy, cause: next(iter(doubted), "")
-
-    stage.recorder.store = stage.ledger = Ledger(stage.ledger.database, lambda: stage.world.now, doubters=[doubts])
+    reasons = doubted(stage)
     advances, wire = approved(stage, Cut(DISABLE, after=False, refused=True, for_seconds=20))
     for _ in advances:
         if wire.cut.seen:
-            doubted.append("It was wrong.")
+            reasons.append("was wrong.")
             break
     until = stage.world.now + timedelta(minutes=1)
     says = ""
     while stage.world.now < until:
         says = next(advances).because
-    assert (says, wire.sent) == ("CauseInDoubt: It was wrong.", [])
-    doubted.clear()
+    assert (says, wire.sent) == ("CauseInDoubt: leaked-memory-cgroups was wrong.", [])
+    reasons.clear()
     assert list(advances)
     assert wire.sent == [DISABLE, REBOOT]
     assert incident(stage).state == "resolved"
@@ -314,21 +307,16 @@ def test_what_never_ran_waits_while_its_cause_is_in_doubt_and_is_sent_once_it_is
 def test_first_command_whose_cause_comes_into_doubt_while_the_node_is_read_again_is_not_sent_again(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    doubted: list[str] = []
-    stage.recorder.store = stage.ledger = Ledger(
-        stage.ledger.database,
-        lambda: stage.world.now,
-        doubters=[lambda _: lambda policy, cause: next(iter(doubted), "")],
-    )
+    reasons = doubted(stage)
     look = NodeAccess.look
 
     async def looks(self: NodeAccess, node: Node, steps: Sequence[Step], *more: Any) -> NodeStatus:
         if not steps:  # what else the step would stop by now
-            doubted.append("It was wrong.")
+            reasons.append("was wrong.")
         return await look(self, node, steps, *more)
 
     monkeypatch.setattr(NodeAccess, "look", looks)
     advances, wire = approved(stage, Cut(DISABLE, after=False, refused=True, for_seconds=20))
     assert list(islice(advances, 60))
-    assert doubted
+    assert reasons
     assert wire.sent == []

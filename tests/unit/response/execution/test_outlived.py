@@ -11,7 +11,6 @@ import pytest
 
 from bot.actions import ACTIONS
 from bot.domain.alert import Alert
-from bot.domain.claim import Doubts
 from bot.domain.events import (
     AlertCleared,
     AlertJoined,
@@ -24,7 +23,6 @@ from bot.domain.house_events import HOUSE, CauseMuted
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.verdict import Verdict
-from bot.ledger import Ledger
 from bot.response.decision.preflight import Preflight
 from bot.response.decision.recheck import RecheckResult
 from bot.response.execution.node_access import NodeStatus
@@ -45,6 +43,7 @@ from tests.unit.response.requesting import (
     begin,
     carried_on,
     do,
+    doubted,
     happens,
     incident,
     pull,
@@ -148,17 +147,13 @@ def test_plan_that_has_begun_is_finished_whatever_is_accepted_or_over_meanwhile(
 
 
 def test_plan_whose_cause_comes_into_doubt_after_the_yes_waits_and_begins_once_it_is_lifted(stage: Stage) -> None:
-    doubted = [True]
-
-    def doubts(_: object) -> Doubts:
-        return lambda policy, cause: f"{cause} was wrong." if doubted[0] and policy == POLICY else ""
-
-    stage.recorder.store = stage.ledger = Ledger(stage.ledger.database, lambda: stage.world.now, doubters=[doubts])
+    reasons = doubted(stage)
+    reasons.append("was wrong.")
     approve(stage)
     waits = known(do(stage, stage.remediation().advance("one")))
     assert waits.because == "CauseInDoubt: leaked-memory-cgroups was wrong."
     assert stage.nodes["n1"].enabled
-    doubted[0] = False
+    reasons.clear()
     assert run(stage).state == "resolved"
 
 
@@ -167,12 +162,7 @@ def test_plan_whose_cause_is_doubted_or_accepted_while_the_node_is_read_for_the_
     stage: Stage, came: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The yes has just looked at the node, so the step looks no more; the record may know more by then."""
-    doubted: list[str] = []
-
-    def doubts(_: object) -> Doubts:
-        return lambda policy, cause: next(iter(doubted), "")
-
-    stage.recorder.store = stage.ledger = Ledger(stage.ledger.database, lambda: stage.world.now, doubters=[doubts])
+    reasons = doubted(stage)
     responder, remediation = stage.responder(), stage.remediation()
     reach = remediation.stepping.reach = responder.reach
     lately: dict[str, NodeStatus] = {}  # there is no event loop that would say how old it is
@@ -185,7 +175,7 @@ def test_plan_whose_cause_is_doubted_or_accepted_while_the_node_is_read_for_the_
                 if came == "mute":
                     mute(stage)
                 else:
-                    doubted.append("It was wrong.")
+                    reasons.append("was wrong.")
                 steps = known(incident.proposal).plan.steps
                 yield replace(result, seen=await reach.look(node, steps[:1], steps))
 
@@ -200,24 +190,19 @@ def test_plan_whose_cause_is_doubted_or_accepted_while_the_node_is_read_for_the_
 def test_plan_whose_cause_comes_into_doubt_while_the_step_reads_the_node_does_not_begin(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    doubted: list[str] = []
-    stage.recorder.store = stage.ledger = Ledger(
-        stage.ledger.database,
-        lambda: stage.world.now,
-        doubters=[lambda _: lambda policy, cause: next(iter(doubted), "")],
-    )
+    reasons = doubted(stage)
     approve(stage)
     remediation = stage.remediation()
     look = remediation.stepping.reach.look
 
     async def looks(*what: Any) -> NodeStatus:
-        doubted.append("It was wrong.")
+        reasons.append("was wrong.")
         return await look(*what)
 
     monkeypatch.setattr(remediation.stepping.reach, "look", looks)
     waits = do(stage, remediation.advance("one"))
     assert waits is not None
-    assert waits.because == "CauseInDoubt: It was wrong."
+    assert waits.because == "CauseInDoubt: leaked-memory-cgroups was wrong."
     assert stage.nodes["n1"].enabled
 
 
