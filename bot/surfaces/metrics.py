@@ -175,7 +175,8 @@ class Metrics:
         Shape: `now` has the gauges' figures, as far as they could be read.
         """
         for name, gauge in self._gauges.items():
-            gauge.clear()
+            if not self._unread[name]:  # a gauge with labels; one without is set in any case
+                gauge.clear()
             for labels, figure in now.get(name, self._unread[name]).items():
                 (gauge.labels(*labels) if labels else gauge).set(figure)
         encode, content_type = choose_encoder(accept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from bot.domain.claim import Doubts
 from bot.domain.contracts import Clock
 from bot.domain.entry import Entry, is_author
 from bot.domain.errors import NothingToMark
-from bot.domain.house_events import HOUSE
+from bot.domain.house_events import HOUSE, PolicyChanged
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
 from bot.extras.marks.marks import (
@@ -27,7 +28,7 @@ from bot.extras.marks.marks import (
     scores,
 )
 from bot.ledger.database import Database, Store, reads, writes
-from bot.ledger.entries import HouseEntries, append_entry
+from bot.ledger.entries import HouseEntries, append_entry, last_policy
 
 if TYPE_CHECKING:
     from bot.app.bot import Bot
@@ -51,7 +52,8 @@ class MarkStore(Store):
     ) -> Entry:
         """Append it and return its entry; for a mark whose request came before, the entry that it has.
 
-        Where its cause is in doubt by a policy, before it or by it, an entry says so, unless one does already.
+        Where its cause is in doubt by a policy, before it or by it, an entry says so, unless one does already. Of a
+        policy by which others approve than by that of the bot that serves, such as one terminal's, none does.
         """
         if not is_author(by):
             raise ValueError(f"{by!r} cannot be the author of an entry")
@@ -60,7 +62,7 @@ class MarkStore(Store):
             return said
         at = self.stamp(connection)
         entry = append_entry(connection, HOUSE, None, event, by, at)
-        if policy is not None:
+        if policy is not None and _names_who_approves_here(connection, policy):
             found = [score_of(marks, event.cause, policy) for marks in (before, (*before, entry))]
             score = next((score for score in found if score.in_doubt), None)
             if score is not None and not score.is_noted:
@@ -80,6 +82,16 @@ class MarkStore(Store):
             raise NothingToMark(f"{who} are {words}.", "zombie playbooks stats")
         append_entry(connection, HOUSE, None, review, by, self.stamp(connection))
         return score
+
+
+def _names_who_approves_here(connection: Connection, policy: Policy) -> bool:
+    """True where the same people approve as by the policy that a bot noted last; for any where none has served."""
+    entry = last_policy(connection)
+    noted = entry.known_event if entry is not None else None
+    if not isinstance(noted, PolicyChanged):
+        return True
+    theirs, ours = json.loads(noted.policy or "{}"), json.loads(policy.text)
+    return all(theirs.get(rule) == ours[rule] for rule in ("approvers", "approver_groups", "terminal_approvers"))
 
 
 class MarkDoubts:

@@ -163,16 +163,17 @@ def _show(words: list[str], arguments: argparse.Namespace) -> int:
 async def _start_wave(parts: WaveParts, words: list[str], arguments: argparse.Namespace) -> int:
     from bot.app.workload_selection import find_selected
     from bot.commands.terminal_login import terminal_user
-    from bot.extras.waves.wiring import start_wave
+    from bot.extras.waves.wiring import known_causes, start_wave
     from bot.extras.waves.words import wave_body
     from bot.seats import CureRequest
 
     settings, known = options.site(arguments)
     by = terminal_user(arguments.environ)
     playbook = parts.acting.playbooks.get(arguments.playbook or "")
+    causes = known_causes(playbook, arguments.cause)  # before a cluster is asked
     nodes = await find_selected(words, known, settings, arguments.environ, arguments.namespace)
     login = by.removeprefix("terminal:")
-    request = CureRequest(tuple(words), tuple(arguments.cause), key="", channel="", by=by, os_user=login)
+    request = CureRequest(tuple(words), causes, key="", channel="", by=by, os_user=login)
     try:
         wave = await start_wave(parts, request, nodes, playbook, _print_verdict)
     except asyncio.CancelledError:  # by Ctrl-C

@@ -10,7 +10,7 @@ import pytest
 from bot.domain.claim import Doubts
 from bot.domain.entry import Entry
 from bot.domain.errors import CauseInDoubt, NothingToMark
-from bot.domain.house_events import HOUSE
+from bot.domain.house_events import HOUSE, PolicyChanged
 from bot.domain.policy import Policy
 from bot.extras.marks.marks import (
     ENOUGH,
@@ -24,6 +24,7 @@ from bot.extras.marks.marks import (
     uncounted,
 )
 from bot.extras.marks.store import MarkStore
+from bot.ledger import Ledger
 from bot.ledger.database import Database
 from bot.response.decision.guards import check_causes_trusted
 from tests.record.incidents import entry
@@ -157,6 +158,15 @@ def test_doubt_that_no_entry_says_is_on_record_with_the_next_word_also_where_tha
     marks.append.now(replace(WRONG, incident="i0", right=True), "slack:T/U0", SEVERAL)
     assert noted(marks) == [(3, 3)]
     assert score_of(marks.read.now(), "io-stall", SEVERAL).in_doubt
+
+
+def test_policy_of_one_terminal_puts_nothing_on_record_for_the_bot_that_serves(sqlite: Database) -> None:
+    marks, ledger = MarkStore(sqlite), Ledger(sqlite)
+    served, own = Policy(approvers=frozenset({"slack:U1"})), Policy(approvers=frozenset({"terminal:eve"}))
+    for policy, found in ((served, []), (replace(own, acting=True), [(1, 1)])):  # of the same people, by another rule
+        ledger.append.now(HOUSE, None, PolicyChanged(policy.digest, policy.text), "bot")
+        marks.append.now(WRONG, "terminal:eve", own)
+        assert noted(marks) == found
 
 
 def test_word_that_may_not_approve_takes_nothing_from_that_persons_word_that_may() -> None:
