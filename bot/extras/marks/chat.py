@@ -95,7 +95,7 @@ class MarkClicks(Chat):
             await self._record_mark(intent, click.person)
 
     async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> str:
-        """Record that a verdict was wrong, and what it was; the same again adds nothing."""
+        """Record that a verdict was wrong, and what it was; a dialog that comes again adds nothing."""
         await self._record_mark(intent, person, reason)
         return ""
 

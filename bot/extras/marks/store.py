@@ -63,7 +63,7 @@ class MarkStore(Store):
         at = self.stamp(connection)
         entry = append_entry(connection, HOUSE, None, event, by, at)
         if policy is not None and _names_who_approves_here(connection, policy):
-            found = [score_of(marks, event.cause, policy) for marks in (before, (*before, entry))]
+            found = (score_of(marks, event.cause, policy) for marks in (before, (*before, entry)))
             score = next((score for score in found if score.in_doubt), None)
             if score is not None and not score.is_noted:
                 append_entry(connection, HOUSE, None, CauseDoubted(event.cause, score.against, score.voices), BOT, at)
