@@ -48,7 +48,7 @@ LIFETIME_BEYOND_WINDOW = timedelta(seconds=30)
 # Several commands that print files of the kernel's own are one, which reads the time before each of them and at last.
 _FILES = ("tail", "-v", "-n", "+1")
 _UPTIME = "/proc/uptime"
-_BETWEEN = re.compile(rb"(?:\A|\n)==> /proc/uptime <==\n([0-9.]+) [0-9.]+\n")
+_BETWEEN = re.compile(rb"\n==> /proc/uptime <==\n([0-9.]+) [0-9.]+\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,10 +320,12 @@ class FrameDecoder:
         if nothing:
             said, _, last = said.rpartition(b"\n")
             status = decode(last)
-        told = decode(said[-STDERR_LIMIT_BYTES:])
-        if len(said) > STDERR_LIMIT_BYTES - self.batch.is_alone(question):  # of which the node sends the end
-            told = without_cut_secret(told)
-        stderr = "\n".join(part for part in (self._stderr.pop(number, ""), told.strip("\n")) if part)
+        stderr = self._stderr.pop(number, "")
+        if said:
+            told = decode(said[-STDERR_LIMIT_BYTES:])
+            if len(said) > STDERR_LIMIT_BYTES - self.batch.is_alone(question):  # of which the node sends the end
+                told = without_cut_secret(told)
+            stderr = "\n".join(part for part in (stderr, told.strip("\n")) if part)
         if nothing:
             self._stderr[number] = stderr
             return
@@ -337,11 +339,11 @@ class FrameDecoder:
 
 def _file_answers(questions: Sequence[BatchQuestion], out: bytes, stderr: str) -> Iterator[Completed]:
     """Yield the answers of questions that one command asked; what it did not come to the end of has none."""
-    _, *read = _BETWEEN.split(out)
+    _, *read = _BETWEEN.split(b"\n" + out)
     times, blocks = [_seconds(decode(at)) for at in read[::2]], [block.removeprefix(b"\n") for block in read[1::2]]
-    failures = tuple(dict.fromkeys(stderr.splitlines()))
+    failures = tuple(dict.fromkeys(stderr.splitlines()))  # most could be read
     for question, block, started, ended in zip(questions, blocks, times, times[1:], strict=False):
-        paths = [path for path in question.command.argv[len(_FILES) :] if path in stderr]  # most could be read
+        paths = question.command.argv[len(_FILES) :] if failures else ()
         errors = [line for line in failures if any(path in line for path in paths)]
         yield _completed(question, block, "\n".join(errors), int(bool(errors)), started, ended)
 

@@ -104,7 +104,7 @@ class JsonConverter:
                 record[name] = self.convert(held)
         for name in parts.properties:
             held = getattr(value, name)
-            if held is None or isinstance(held, bool | int | float | str):
+            if held is None or isinstance(held, int | float | str):
                 record.setdefault(name, self.convert(held))
         return record
 
@@ -161,7 +161,7 @@ def _plain_record(value: Any) -> dict[str, Any]:
         record[f"{name}_seconds" if isinstance(held, timedelta) else name] = plain(held)
     for name in parts.properties:
         held = getattr(value, name)
-        if held is None or isinstance(held, bool | int | float | str):
+        if held is None or isinstance(held, int | float | str):
             record.setdefault(name, plain(held))
     return record
 
@@ -190,10 +190,20 @@ class _Parts:
 def _parts_of_kind(kind: Any) -> _Parts:
     names_kept = tuple(field.name for field in fields(kind) if field.name not in _LEFT_OUT)
     members = vars(kind).items()
-    properties = tuple(name for name, part in members if isinstance(part, property) and not name.startswith("_"))
+    properties = tuple(
+        name
+        for name, part in members
+        if isinstance(part, property) and not name.startswith("_") and _may_be_simple(part)
+    )
     names = {*names_kept, *properties}
     harmless = not (any(map(context().told.search, names)) or _tells_a_name(names))
     return _Parts(names_kept, properties, harmless, operator.attrgetter(*names_kept) if len(names_kept) > 1 else None)
+
+
+def _may_be_simple(part: property) -> bool:
+    """Whether a property can have a text, a figure or nothing: others would be worked out for nothing."""
+    told = str(part.fget.__annotations__.get("return", "None"))
+    return "None" in told or not told.startswith(("tuple[", "frozenset[", "Mapping["))
 
 
 def _tells_a_name(names: Container[str]) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-_HEADING = re.compile(r"==> (/.*) <==")
+_HEADING = re.compile(r"\n==> (/.*) <==(?=\n|\Z)")
 
 
 def sections(text: str) -> dict[str, tuple[str, ...]]:
@@ -19,14 +19,8 @@ def sections(text: str) -> dict[str, tuple[str, ...]]:
     >>> sections("==> /proc/a <==\\n1 2\\n\\n==> /proc/b <==\\n3\\n")
     {'/proc/a': ('1 2',), '/proc/b': ('3',)}
     """
-    found: dict[str, list[str]] = {}
-    lines: list[str] = []
-    for line in text.split("\n"):
-        if line.startswith("==> ") and (heading := _HEADING.fullmatch(line)):
-            lines = found.setdefault(heading.group(1), [])
-        else:
-            lines.append(line)
-    for kept in found.values():
-        while kept and not kept[-1]:
-            kept.pop()
-    return {path: tuple(kept) for path, kept in found.items()}
+    _, *parts = _HEADING.split("\n" + text)
+    found: dict[str, tuple[str, ...]] = {}
+    for path, body in zip(parts[::2], parts[1::2], strict=True):
+        found[path] = (*found.get(path, ()), *body.rstrip("\n").split("\n")[1:])
+    return found
