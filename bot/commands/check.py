@@ -148,7 +148,7 @@ def _record_cases(arguments: argparse.Namespace, what: Check) -> int:
 
 def _judge_nodes(arguments: argparse.Namespace, what: Check, database: Database | None) -> int:
     from bot.app.check import exit_status
-    from bot.app.many_nodes import PARSED_LATE, cores, worker_count
+    from bot.app.many_nodes import MANY, PARSED_LATE, cores, worker_count
     from bot.app.shards import run_shared
     from bot.commands import open_record
     from bot.domain.verdict import Status
@@ -162,7 +162,7 @@ def _judge_nodes(arguments: argparse.Namespace, what: Check, database: Database 
     evaluate = _evaluator(arguments, what, beside, processes=several + 1)
 
     async def check_nodes(ask: Asks[EarlierCounts, EvaluatedNode]) -> None:
-        if not several:
+        if len(what.nodes) < MANY:
             loop = asyncio.get_running_loop()
             loop.call_later(COMPILES_AFTER, loop.run_in_executor, None, _compile_patterns)
         keep = _verdict_keeper(arguments, len(what.nodes) > 1, verdicts)
