@@ -474,7 +474,8 @@ def test_script_that_is_asked_for_what_it_has_sends_it_and_ends(tmp_path: Path, 
     hangs = ("sh", "-c", f"echo >{(marker := tmp_path / 'marker')}; sleep 60")
     commands = Command("before", ("echo", "before")), Command("hangs", hangs, limit=timedelta(minutes=1))
     asked = Batch.of([("p", command) for command in commands], Sampling(1), together)
-    script, began = asked.script(NONCE), time.monotonic()
+    # It has two seconds to send what it has: niced, it may not run in them beside other tests.
+    script, began = asked.script(NONCE).replace("renice -n 19 ", "renice -n 0 "), time.monotonic()
     with asked_when(marker.exists, script) as says:
         said = says.read()
     before(asked, said)
