@@ -3,8 +3,8 @@
 CPU and memory are bounds, those of the processes beside included: of their memory the highest resident set of each by
 the kernel's own mark (VmHWM), although they share what was loaded when they were forked. Wall time is compared with a
 program that does nothing but log in by asyncssh and run one command on the same nodes in the same run. Nodes and bot
-share one machine: where nothing else took much of it meanwhile (by /proc/stat), the time itself is bounded; else only
-that ratio, loosely. How long each waited for a processor is printed beside it.
+share one machine: where something else took much of it meanwhile (by /proc/stat), the ratio is bounded loosely. How
+long each waited for a processor is printed beside it.
 """
 
 import json
@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from tests.e2e import faulty_servers
-from tests.nodes.simulated_fleet import ROOT, FleetProcess, fleet_of
+from tests.nodes.simulated_fleet import ROOT, FleetProcess, fleet_of, fleets_of
 
 WINDOW_SECONDS = 5
 MOST_CPU_MS = 15  # a node, of the process that prints, which reads and judges half of them
@@ -31,7 +31,6 @@ MOST_BEYOND_WINDOW = 8  # times what asyncssh alone takes, whatever else this ma
 MOST_BEYOND_WINDOW_QUIET = 3.4  # on two cores the nodes' own answers and their result take as long as two more logins
 QUIET_SHARE = 0.1  # of this machine, for everything that is neither bot nor node
 MOST_CPU_TO_BARE = 8  # times what asyncssh alone takes, for all that the bot does; 5.5 to 6: half of it is result
-MOST_SECONDS_OF_A_THOUSAND = 13.5
 LOOKS_EVERY_SECONDS = 0.1  # at the kernel's own marks, so that nothing between is missed but the last moment
 Figures = dict[str, float]
 
@@ -120,13 +119,13 @@ def bare(inventory: Path, parallel: int, home: Path, timeout: float = 300) -> Fi
 
 
 def checked(
-    fleet: FleetProcess, inventory: Path, parallel: int, home: Path, timeout: float = 300
+    fleets: Sequence[FleetProcess], inventory: Path, parallel: int, home: Path, timeout: float = 300
 ) -> tuple[list[dict[str, Any]], Figures]:
     """Check every node of an inventory and return their documents and what it cost."""
     argv = ["check", "--all", "--inventory", str(inventory), "--json", "--parallel", str(parallel)]
-    before, busy = fleet.cpu_seconds(), busy_seconds()
+    before, busy = cpu_seconds(fleets), busy_seconds()
     spent = ran(_MEASURED + _COST, [*argv, "--samples", str(WINDOW_SECONDS)], home, timeout)
-    cost = fleet.cpu_seconds() - before
+    cost = cpu_seconds(fleets) - before
     others = max(0.0, busy_seconds() - busy - cost - spent["cpu"] - spent["beside"])
     nodes = list(briefly(printed(home)))
     figures = {
@@ -139,9 +138,14 @@ def checked(
         "bot_peak_mib": int(spent["peak"] + spent["peak_beside"]),
         "bot_peak_mib_of_the_reader": int(spent["peak"]),
         "simulated_node_cpu_ms": round(1000 * cost / len(nodes), 1),
-        "simulated_nodes_peak_mib": fleet.end().peak_mib,
+        "simulated_nodes_peak_mib": sum(fleet.end().peak_mib for fleet in fleets),
     }
     return nodes, figures
+
+
+def cpu_seconds(fleets: Sequence[FleetProcess]) -> float:
+    """Return the CPU seconds that all of them have spent so far."""
+    return sum(fleet.cpu_seconds() for fleet in fleets)
 
 
 def busy_seconds() -> float:
@@ -169,11 +173,10 @@ def told(figures: Figures, record_property: Callable[[str, object], None]) -> No
         record_property(name, figure)
 
 
-def in_time(figures: Figures) -> bool:
-    """Assert the bound on the time beyond the window; return whether the machine was quiet."""
+def in_time(figures: Figures) -> None:
+    """Assert the bound on the time beyond the window."""
     is_quiet = figures["share_of_the_machine_for_others"] <= QUIET_SHARE
     assert figures["beyond_window_to_bare"] <= (MOST_BEYOND_WINDOW_QUIET if is_quiet else MOST_BEYOND_WINDOW)
-    return is_quiet
 
 
 def statuses(nodes: Sequence[dict[str, Any]]) -> Counter[str]:
@@ -184,7 +187,7 @@ def statuses(nodes: Sequence[dict[str, Any]]) -> Counter[str]:
 def test_two_hundred_nodes_at_once(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     with fleet_of(200) as fleet:
         alone = bare(fleet.inventory, 200, tmp_path)
-        nodes, figures = checked(fleet, fleet.inventory, 200, tmp_path)
+        nodes, figures = checked([fleet], fleet.inventory, 200, tmp_path)
     figures |= beside(alone, figures)
     told(figures, record_property)
     assert statuses(nodes) == {"healthy": 200}
@@ -197,15 +200,15 @@ def test_two_hundred_nodes_at_once(tmp_path: Path, record_property: Callable[[st
 
 @pytest.mark.benchmark
 def test_thousand_nodes_at_once(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    with fleet_of(1000) as fleet:
-        alone = bare(fleet.inventory, 200, tmp_path)
-        nodes, figures = checked(fleet, fleet.inventory, 1000, tmp_path)
+    """By two processes: one lets in only so many a second, which nodes with cores of their own do not."""
+    with fleets_of(2, 500, tmp_path) as (fleets, inventory):
+        alone = bare(inventory, 200, tmp_path)
+        nodes, figures = checked(fleets, inventory, 1000, tmp_path)
     figures |= beside(alone, figures)
     told(figures, record_property)
     assert len(nodes) == 1000
     assert set(statuses(nodes)) <= {"healthy", "unknown"}  # unknown: where the bot hardly gets a processor
-    if in_time(figures):
-        assert figures["wall_seconds"] <= MOST_SECONDS_OF_A_THOUSAND
+    in_time(figures)
     assert figures["cpu_to_bare"] <= MOST_CPU_TO_BARE
     assert figures["bot_peak_mib"] <= mib_for(1000)
 
@@ -216,7 +219,7 @@ def test_ten_thousand_nodes_take_little_more_memory(
 ) -> None:
     """Simulated nodes are asked under many names: for the bot they are ten thousand."""
     with fleet_of(400) as fleet:
-        nodes, figures = checked(fleet, fleet.names(10_000), 400, tmp_path, 3600)
+        nodes, figures = checked([fleet], fleet.names(10_000), 400, tmp_path, 3600)
     told(figures, record_property)
     assert len(nodes) == 10_000
     assert set(statuses(nodes)) <= {"healthy", "unknown"}
@@ -233,7 +236,7 @@ def test_thousand_nodes_with_black_holes_among_them(
         black_holes = [kept.enter_context(faulty_servers.full()) for _ in range(50)]
         refused = [kept.enter_context(faulty_servers.refusing()) for _ in range(50)]
         inventory = fleet.names(900, [*black_holes, *refused])
-        nodes, figures = checked(fleet, inventory, 400, tmp_path, 300)
+        nodes, figures = checked([fleet], inventory, 400, tmp_path, 300)
     told(figures, record_property)
     assert [node["node"] for node in nodes[:100]] == [f"other-{number}" for number in range(100)]
     assert statuses(nodes[50:100]) == {"unreachable": 50}

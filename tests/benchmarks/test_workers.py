@@ -9,38 +9,19 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.nodes.simulated_fleet import ROOT, fleet_of
+from tests.nodes.simulated_fleet import ROOT, fleets_of
 from tests.nodes.workers import Workshop, workshop
 
 pytest.importorskip("distributed")
 NODES = 10_000
 PROCESSES, EACH = 4, 125  # simulated nodes; each is asked under twenty names
-
-
-def inventory_of(stack: ExitStack, folder: Path) -> Path:
-    """Start the simulated nodes in several processes, and return one inventory of all names."""
-    fleets = [first := stack.enter_context(fleet_of(EACH))]
-    fleets += [stack.enter_context(fleet_of(EACH, first.folder / "demo_key")) for _ in range(PROCESSES - 1)]
-    tables = list[str]()
-    for number, fleet in enumerate(fleets):
-        _, *found = fleet.names(NODES // PROCESSES).read_text().split("\n[nodes.")
-        tables += [f"\n[nodes.f{number}-{table.rstrip()}\n" for table in found]
-    known = "".join((fleet.folder / "known_hosts").read_text() for fleet in fleets)
-    (folder / "known_hosts").write_text(known)
-    shutil.copy(first.folder / "demo_key", folder)
-    path = folder / "inventory.toml"
-    shared = '[ssh]\nuser = "demo"\nkey = "demo_key"\nknown_hosts = "known_hosts"\n'
-    path.write_text(shared + "".join(tables))
-    return path
 
 
 def swept(shop: Workshop, folder: Path, count: int, *words: str) -> float:
@@ -63,9 +44,10 @@ def swept(shop: Workshop, folder: Path, count: int, *words: str) -> float:
 
 def measured(folder: Path, what: str, count: int, at_once: int, *words: str) -> tuple[float, str]:
     """Sweep by one worker, then by two; return how many times as long the one took, and a line that says so."""
-    with ExitStack() as stack:
-        inventory = inventory_of(stack, folder)
-        shop = stack.enter_context(workshop(folder, {"ZOMBIE_INVENTORY": str(inventory), "HOME": str(folder)}))
+    with (
+        fleets_of(PROCESSES, EACH, folder, NODES // PROCESSES) as (_, inventory),
+        workshop(folder, {"ZOMBIE_INVENTORY": str(inventory), "HOME": str(folder)}) as shop,
+    ):
         shop.worker("--parallel", str(at_once))
         alone = swept(shop, folder, count, *words)
         shop.worker("--parallel", str(at_once))

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -92,6 +92,28 @@ def fleet_of(count: int, key: Path | None = None) -> Iterator[FleetProcess]:
             yield fleet
         finally:
             fleet.kill()
+
+
+@contextmanager
+def fleets_of(
+    processes: int, each: int, folder: Path, names: int | None = None
+) -> Iterator[tuple[Sequence[FleetProcess], Path]]:
+    """Run `each` nodes in each of several processes; yield those, and an inventory of all nodes in `folder`.
+
+    Shape: each process's nodes are asked under `names` names, their own unless told.
+    """
+    with ExitStack() as stack:
+        fleets = [first := stack.enter_context(fleet_of(each))]
+        fleets += [stack.enter_context(fleet_of(each, first.folder / "demo_key")) for _ in range(processes - 1)]
+        tables = list[str]()
+        for number, fleet in enumerate(fleets):
+            _, *found = fleet.names(names or each).read_text().split("\n[nodes.")
+            tables += [f"\n[nodes.f{number}-{table.rstrip()}\n" for table in found]
+        (folder / "known_hosts").write_text("".join((fleet.folder / "known_hosts").read_text() for fleet in fleets))
+        shutil.copy(first.folder / "demo_key", folder)
+        path = folder / "inventory.toml"
+        path.write_text('[ssh]\nuser = "demo"\nkey = "demo_key"\nknown_hosts = "known_hosts"\n' + "".join(tables))
+        yield fleets, path
 
 
 async def _serve(count: int, folder: Path) -> None:
