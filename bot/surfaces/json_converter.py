@@ -202,7 +202,7 @@ def _parts_of_kind(kind: Any) -> _Parts:
 
 def _may_be_simple(part: property) -> bool:
     """Whether a property can have a text, a figure or nothing: others would be worked out for nothing."""
-    told = str(part.fget.__annotations__.get("return", "None"))
+    told = str(getattr(part.fget, "__annotations__", {}).get("return", "None"))
     return "None" in told or not told.startswith(("tuple[", "frozenset[", "Mapping["))
 
 
