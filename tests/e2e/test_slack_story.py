@@ -48,7 +48,7 @@ async def card(slack: SlackWorkspace, *words: str, button: str = "") -> Message:
     try:
         return await slack.until(found, LONG, what=f"a card: {words}")
     except TimeoutError as late:
-        late.add_note("\n".join(one.text for one in slack.messages("oncall-gpu")))
+        late.add_note("\n".join(f"{one.text}\n{json.dumps(one.blocks)}" for one in slack.messages("oncall-gpu")))
         raise
 
 
