@@ -17,7 +17,7 @@ from bot.response.diagnosis.scheduler import Diagnose
 from bot.response.diagnosis.triage import CpuLock
 
 ROUND_SECONDS = 0.02  # a turn of the event loop; when idle it takes microseconds
-MOST_WAITING = 3_000  # answers to parse: a second
+MOST_WAITING = 3_000  # answers to parse: a second; whole nodes that wait are bounded by how many are read at once
 MOST_SILENT, SILENT_SECONDS = 200, 8.0  # after that a login is given up
 PAUSE_SECONDS = 0.005
 

@@ -109,10 +109,10 @@ LENGTHS = pytest.mark.parametrize("characters", [8_192, pytest.param(16_384, mar
 def check_growth(searched: Callable[[str], object], piece: str, characters: int) -> None:
     """Four times the length of pieces takes about four times the time; what is quadratic takes sixteen times."""
 
-    def cost(characters: int) -> float:
+    def cost(characters: int, search: Callable[[str], object] = searched, piece: str = piece) -> float:
         text = (piece * (characters // len(piece) + 1))[:characters]
         began = time.process_time()
-        searched(text)
+        search(text)
         return time.process_time() - began
 
     def is_flat(long: float) -> bool:
@@ -120,7 +120,8 @@ def check_growth(searched: Callable[[str], object], piece: str, characters: int)
 
     long = cost(characters)
     assert is_flat(long) or is_flat(cost(characters)), f"{piece}, also where nothing else disturbs it"
-    assert long < characters * 6e-5 or cost(characters) < characters * 1e-4, piece
+    # On a slower machine, by what a usual one costs there: 7 µs a character where this is 60.
+    assert long < characters * 6e-5 or cost(characters) < 60 / 7 * cost(characters, redacted_text, "mysql -p"), piece
 
 
 @pytest.mark.slow
