@@ -58,6 +58,13 @@ async def test_nothing_is_begun_while_answers_wait_to_be_parsed() -> None:
     assert await begun(limiter, ["n"], 5) == 1
 
 
+async def test_last_nodes_begin_while_fifty_others_are_parsed() -> None:
+    """Each says some 26 answers, read in a fifth of a second; who waits for it waits for a window more."""
+    cpu_lock = CpuLock()
+    cpu_lock.waiting = 50 * 26
+    assert await begun(StartLimiter(cpu_lock), ["n"], 5) == 1
+
+
 def test_limit_of_open_files_is_raised_and_bounds_how_many_are_read() -> None:
     limits = [(256, 1000)]
 
